@@ -1,7 +1,8 @@
-"""`tidelog up --nodes 3` as a user runs it: one node dies and is started again alone, Ctrl-C ends the rest."""
+"""`tidelog up --nodes` as a user runs it: one node dies and is started again alone, Ctrl-C or a death ends the rest."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
 from pathlib import Path
@@ -10,7 +11,7 @@ import psutil
 import pytest
 from support.acknowledged import SteadyProducer, check_nothing_lost, read_values
 from support.cluster_processes import QUICK
-from support.processes import start_process, stop_process, tail, wait_for_server, wait_until
+from support.processes import HANG_SECONDS, start_process, stop_process, tail, wait_for_server, wait_until
 from support.tidelog_command import run_tidelog
 from support.tidelog_process import tidelog_command
 
@@ -71,3 +72,27 @@ def test_a_node_that_died_is_started_again_alone_and_rejoins(tmp_path: Path) -> 
         stop_process(up)
         if again is not None:
             stop_process(again)
+
+
+def test_the_nodes_end_when_the_command_is_killed(tmp_path: Path) -> None:
+    output, data = tmp_path / "up.log", tmp_path / "data"
+    command = (tidelog_command(), "up", "--nodes", "2", "--port", "0", "--data-dir", str(data))
+    up = start_process(command, output=output)
+    children: list[psutil.Process] = []
+    try:
+        wait_until(lambda: "Ctrl-C" in output.read_text(), what="the announcement")
+        children = psutil.Process(up.pid).children()
+        up.kill()
+        up.wait(HANG_SECONDS)
+        _, left = psutil.wait_procs(children, timeout=HANG_SECONDS)
+        assert left == []
+    finally:
+        stop_process(up, hard=True)
+        for each in children:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                each.kill()
+    for number in (1, 2):
+        log = (data / f"node-{number}.log").read_text()
+        assert "stopping: the process that started this one has ended" in log
+        # A node that is announced may not have registered yet: it ends cleanly as well.
+        assert "INFO stopped" in log.splitlines()[-1]

@@ -17,7 +17,7 @@ from typing import TypeVar
 from support.processes import HANG_SECONDS, start_process, stop_process, tail, wait_for_server, wait_until
 from support.tidelog_process import tidelog_command
 
-from tidelog.cli.nodes import LocalCluster
+from tidelog.cli.local_cluster.nodes import LocalCluster
 from tidelog.cli.session import read_properties
 from tidelog.client.admin import Admin, NewTopic, PartitionDescription
 from tidelog.client.cluster.cluster import CoordinatorKind

@@ -10,7 +10,7 @@ partition_files.py     JSON files that say something for each of several partiti
 times.py               points in time and durations as people type them
 commands/              one module for each command
 dump_log/              how `dump-log` reads files and prints them
-nodes.py               `up --nodes N`: a cluster of processes on this machine
+local_cluster/         `up --nodes N` and `up --cores N`: several processes on this machine
 cluster_report.py      `cluster`: nodes, quorum and partitions as lines
 reassignments.py       `cluster`: moving replicas
 spreading.py           `cluster --spread-over`: which replicas to move (pure)

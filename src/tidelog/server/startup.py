@@ -327,10 +327,10 @@ def _close_coordinators(node: Node) -> None:
     node.topics_on_demand.close()
 
 
-async def serve(config: BrokerConfig, announce: Callable[[RunningNode], None]) -> None:
-    """Run a node until SIGINT or SIGTERM. Raises NodeFailure if it fails before that."""
+async def serve(config: BrokerConfig, announce: Callable[[RunningNode], None], *, lifeline: int | None = None) -> None:
+    """Run a node until SIGINT, SIGTERM or the end of the lifeline. Raises NodeFailure if it fails before that."""
     # Before anything is opened: whatever is open is then closed cleanly.
-    with asked_to_stop() as stop:
+    with asked_to_stop(lifeline) as stop:
         running = RunningNode(config)
         if not await start_unless(stop, running):
             logger.info("stopped before the start was complete")
@@ -376,9 +376,9 @@ async def _comes_first(stop: asyncio.Event, other: asyncio.Task[Any]) -> bool:
     return not other.done()
 
 
-def run(properties: Mapping[str, str], announce: Callable[[RunningNode], None]) -> None:
+def run(properties: Mapping[str, str], announce: Callable[[RunningNode], None], *, lifeline: int | None = None) -> None:
     """Like `serve`, for a process of its own: on uvloop, until a signal arrives. Raises InvalidConfig as well."""
     import uvloop
 
     raise_descriptor_limit()
-    uvloop.run(serve(BrokerConfig.from_properties(properties), announce))
+    uvloop.run(serve(BrokerConfig.from_properties(properties), announce, lifeline=lifeline))

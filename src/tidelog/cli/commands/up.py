@@ -1,4 +1,7 @@
-"""`tidelog up` and `tidelog server`: start a node in this process, until a signal ends it."""
+"""`tidelog up` and `tidelog server`: start a node in this process, until a signal ends it.
+
+`up --nodes` starts processes of its own, with `tidelog server`: see `tidelog.cli.local_cluster`.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,14 @@ def up(
         "tidelog-data"
     ),
     nodes: Annotated[
-        int, typer.Option("--nodes", min=1, max=9, help="How many nodes; each is a process, on ports from --port up.")
+        int,
+        typer.Option(
+            "--nodes",
+            min=1,
+            max=9,
+            help="To try out replication and fail-over: so many nodes with up to three copies of everything, each a "
+            "process, on ports from --port up.",
+        ),
     ] = 1,
     override: Annotated[
         list[str] | None,
@@ -42,10 +52,13 @@ def up(
     """
     overrides = split_properties("--override", override or ())
     if nodes > 1:
-        from tidelog.cli.nodes import run_cluster
+        from tidelog.cli.local_cluster.nodes import run_nodes
 
-        run_cluster(host=host, port=port, nodes=nodes, data_dir=data_dir, properties=overrides)
+        run_nodes(host=host, port=port, nodes=nodes, data_dir=data_dir, properties=overrides)
         return
+    from tidelog.cli.local_cluster.data_directory import StartKind, require_kind
+
+    require_kind(data_dir, StartKind.SINGLE)
     _load_server()
     from tidelog.server.broker import single_node_properties
 
@@ -66,6 +79,10 @@ def server(
         list[str] | None,
         typer.Option("--override", metavar="NAME=VALUE", help="Set a property on top of the file's. Repeatable."),
     ] = None,
+    stop_with_input: Annotated[
+        bool,
+        typer.Option("--stop-with-input", hidden=True, help="Stop when standard input ends, as by a starter's death."),
+    ] = False,
 ) -> None:
     """Start one node from Kafka's own property names. An unknown name or a wrong value is named, and nothing starts.
 
@@ -76,7 +93,11 @@ def server(
     """
     _load_server()
     properties = {**read_properties(config), **split_properties("--override", override or ())}
-    _run(properties, lambda node: _announce(node, properties.get("log.dirs", properties.get("log.dir", ""))))
+    _run(
+        properties,
+        lambda node: _announce(node, properties.get("log.dirs", properties.get("log.dir", ""))),
+        lifeline=sys.stdin.fileno() if stop_with_input else None,
+    )
 
 
 def _load_server() -> None:
@@ -87,7 +108,13 @@ def _load_server() -> None:
     gc.enable()
 
 
-def _run(properties: Mapping[str, str], announce: Callable[[RunningNode], None], *, quiet: bool = False) -> None:
+def _run(
+    properties: Mapping[str, str],
+    announce: Callable[[RunningNode], None],
+    *,
+    quiet: bool = False,
+    lifeline: int | None = None,
+) -> None:
     from tidelog.config.broker import BrokerConfig
     from tidelog.config.definitions import InvalidConfig
     from tidelog.server import startup
@@ -102,7 +129,7 @@ def _run(properties: Mapping[str, str], announce: Callable[[RunningNode], None],
         # Who types `tidelog up` wants to see where it listens, not what a broker does all day.
         level = "warning" if quiet and "tidelog.log.level" not in properties else config.tidelog_log_level
         logs.configure(level, config.tidelog_log_format)
-        startup.run(properties, announce)
+        startup.run(properties, announce, lifeline=lifeline)
     except InvalidConfig as error:
         raise CommandFailure("; ".join(error.problems)) from error
     except (StartFailure, NodeFailure, DirectoryInUse, StorageFailure, CorruptCheckpoint) as error:

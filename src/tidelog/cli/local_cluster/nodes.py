@@ -1,4 +1,4 @@
-"""`tidelog up --nodes N`: a cluster of real processes on this machine, started and ended by one command.
+"""`tidelog up --nodes N`: a cluster with replication on this machine, to try out what happens when a node fails.
 
 The data directory holds a folder and a properties file for each node, so that a node which has died can be started
 again alone: `tidelog server --config DATA_DIR/node-2.properties`.
@@ -6,24 +6,19 @@ again alone: `tidelog server --config DATA_DIR/node-2.properties`.
 
 from __future__ import annotations
 
-import contextlib
-import os
 import signal
-import socket
-import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
 
 import typer
 
+from tidelog.cli.local_cluster.data_directory import StartKind, require_kind
+from tidelog.cli.local_cluster.node_files import format_directories, write_properties
+from tidelog.cli.local_cluster.ports import accepts, bracketed, free_port, free_ports, reachable
+from tidelog.cli.local_cluster.processes import ChildProcesses
 from tidelog.cli.session import CommandFailure, read_properties
-from tidelog.controller.bootstrap import fresh_uuid
-from tidelog.model.ids import format_uuid
 from tidelog.server.signals import end_by
-from tidelog.storage.directories.meta_properties import MetaProperties, read_meta_properties, write_meta_properties
-from tidelog.storage.files.local_filesystem import LocalFileSystem
 from tidelog.version import VERSION
 
 START_SECONDS = 60.0
@@ -39,8 +34,9 @@ class LocalCluster:
         self._data_dir = data_dir
         self._properties = properties
         self._numbers = range(1, nodes + 1)
-        self._ports = {number: port + number - 1 if port else _free_port(host) for number in self._numbers}
-        self._processes: dict[int, subprocess.Popen[bytes]] = {}
+        ports = range(port, port + nodes) if port else free_ports(host, nodes)
+        self._ports = dict(zip(self._numbers, ports, strict=True))
+        self._processes = ChildProcesses(self.config_file)
         self._stopping = False
 
     # -- configuration -------------------------------------------------------------------------------------------
@@ -49,10 +45,9 @@ class LocalCluster:
         """Write what is missing: properties of each node, and the cluster's id into each directory."""
         self._data_dir.mkdir(parents=True, exist_ok=True)
         voters = self._voters()
-        cluster_id = self._cluster_id()
         for number in self._numbers:
             self._write_properties(number, voters)
-            self._format(number, cluster_id)
+        format_directories({number: self._directory(number) for number in self._numbers})
 
     def config_file(self, number: int) -> Path:
         return self._data_dir / f"node-{number}.properties"
@@ -72,16 +67,18 @@ class LocalCluster:
                         f"start it with --nodes {count}, or use another --data-dir"
                     )
                 return known
-        return ",".join(f"{number}@{self._host}:{_free_port(self._host)}" for number in self._numbers)
+        host = bracketed(self._host)
+        return ",".join(f"{number}@{host}:{free_port(self._host)}" for number in self._numbers)
 
     def _write_properties(self, number: int, voters: str) -> None:
         controller_port = voters.split(",")[number - 1].rpartition(":")[2]
         count = len(self._numbers)
         replicas = str(min(3, count))
+        host = bracketed(self._host)
         properties = {
             "node.id": str(number),
             "process.roles": "broker,controller",
-            "listeners": f"PLAINTEXT://{self._host}:{self._ports[number]},CONTROLLER://{self._host}:{controller_port}",
+            "listeners": f"PLAINTEXT://{host}:{self._ports[number]},CONTROLLER://{host}:{controller_port}",
             "controller.listener.names": "CONTROLLER",
             "controller.quorum.voters": voters,
             "log.dirs": str(self._directory(number).resolve()),
@@ -91,25 +88,10 @@ class LocalCluster:
             "transaction.state.log.min.isr": str(min(2, count)),
             **self._properties,
         }
-        lines = [f"# Node {number} of {count}, started alone with: tidelog server --config {self.config_file(number)}"]
-        lines += [f"{name}={value}" for name, value in properties.items()]
-        self.config_file(number).write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-    def _cluster_id(self) -> str:
-        for number in self._numbers:
-            if self._directory(number).exists():
-                meta = read_meta_properties(LocalFileSystem(), str(self._directory(number)))
-                if meta is not None:
-                    return meta.cluster_id
-        return format_uuid(fresh_uuid(os.urandom(16)))
-
-    def _format(self, number: int, cluster_id: str) -> None:
-        directory = self._directory(number)
-        directory.mkdir(exist_ok=True)
-        filesystem = LocalFileSystem()
-        if read_meta_properties(filesystem, str(directory)) is None:
-            meta = MetaProperties(cluster_id=cluster_id, node_id=number, directory_id=fresh_uuid(os.urandom(16)))
-            write_meta_properties(filesystem, str(directory), meta)
+        path = self.config_file(number)
+        write_properties(
+            path, f"Node {number} of {count}, started alone with: tidelog server --config {path}", properties
+        )
 
     # -- processes -----------------------------------------------------------------------------------------------
 
@@ -121,8 +103,7 @@ class LocalCluster:
     def _signalled(self, number: int, _: object) -> None:
         if self._stopping and number == signal.SIGINT:
             # A second Ctrl-C: whoever presses it does not want to wait.
-            for process in self._processes.values():
-                process.kill()
+            self._processes.kill()
             end_by(signal.SIGINT)
         self._stopping = True
 
@@ -131,58 +112,50 @@ class LocalCluster:
         for number in self._numbers:
             if self._stopping:
                 return
-            command = [sys.executable, "-m", "tidelog.cli.main", "server", "--config", str(self.config_file(number))]
-            log = (self._data_dir / f"node-{number}.log").open("ab")
-            with log:
-                # A session of its own: Ctrl-C reaches this process only, which then ends the nodes in order.
-                self._processes[number] = subprocess.Popen(
-                    command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
-                )
+            self._processes.start(number)
         deadline = time.monotonic() + START_SECONDS
         for number in self._numbers:
-            while not self._stopping and not _accepts(self._host, self._ports[number]):
-                code = self._processes[number].poll()
-                if code is not None or time.monotonic() > deadline:
-                    state = "did not start in time" if code is None else f"exited with code {code}"
-                    raise CommandFailure(f"node {number} {state}; see {self._data_dir / f'node-{number}.log'}")
+            while not self._stopping and not accepts(reachable(self._host), self._ports[number]):
+                for ended, code in self._processes.take_ended().items():
+                    raise self._not_started(ended, f"exited with code {code}")
+                if time.monotonic() > deadline:
+                    raise self._not_started(number, "did not start in time")
                 time.sleep(POLL_SECONDS)
+
+    def _not_started(self, number: int, state: str) -> CommandFailure:
+        return CommandFailure(f"node {number} {state}; see {self._processes.log_file(number)}")
 
     def announce(self) -> None:
         if self._stopping:
             return
-        servers = ",".join(f"{self._host}:{self._ports[number]}" for number in self._numbers)
+        servers = ",".join(f"{bracketed(self._host)}:{self._ports[number]}" for number in self._numbers)
         typer.echo(f"tidelog {VERSION}: a cluster of {len(self._numbers)} nodes listens on {servers}")
         typer.echo(f"  data    {self._data_dir}, a folder and a log file for each node")
         typer.echo(f"  connect bootstrap.servers={servers}")
-        typer.echo(f"  look    tidelog cluster --bootstrap-server {self._host}:{self._ports[1]}")
+        typer.echo(f"  look    tidelog cluster --bootstrap-server {servers.split(',')[0]}")
         typer.echo("  stop    Ctrl-C")
 
     def watch(self) -> None:
         """Until all nodes have ended, or a signal comes. A node that dies leaves the others running."""
-        while not self._stopping and self._processes:
+        while not self._stopping and self._processes.running:
             time.sleep(POLL_SECONDS)
-            for number, process in list(self._processes.items()):
-                if process.poll() is not None:
-                    del self._processes[number]
-                    typer.echo(
-                        f"node {number} exited with code {process.returncode}; start it again with: "
-                        f"tidelog server --config {self.config_file(number)}"
-                    )
+            for number, code in self._processes.take_ended().items():
+                typer.echo(
+                    f"node {number} exited with code {code}; start it again with: "
+                    f"tidelog server --config {self.config_file(number)}"
+                )
 
     def stop(self) -> None:
-        for process in self._processes.values():
-            process.terminate()
+        self._processes.terminate(self._numbers)
         deadline = time.monotonic() + STOP_SECONDS
-        for process in self._processes.values():
-            try:
-                process.wait(max(0.1, deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-        self._processes.clear()
+        while self._processes.running and time.monotonic() < deadline:
+            self._processes.take_ended()
+            time.sleep(POLL_SECONDS)
+        self._processes.kill()
 
 
-def run_cluster(*, host: str, port: int, nodes: int, data_dir: Path, properties: Mapping[str, str]) -> None:
+def run_nodes(*, host: str, port: int, nodes: int, data_dir: Path, properties: Mapping[str, str]) -> None:
+    require_kind(data_dir, StartKind.NODES)
     cluster = LocalCluster(host=host, port=port, nodes=nodes, data_dir=data_dir, properties=properties)
     cluster.prepare()
     cluster.heed_signals()
@@ -192,24 +165,3 @@ def run_cluster(*, host: str, port: int, nodes: int, data_dir: Path, properties:
         cluster.watch()
     finally:
         cluster.stop()
-
-
-# Below the range from which the system takes the ports of outgoing connections, so that a node finds its port free
-# again when it is restarted.
-_PORTS = range(12_000, 32_000)
-
-
-def _free_port(host: str) -> int:
-    while True:
-        port = _PORTS[int.from_bytes(os.urandom(4), "big") % len(_PORTS)]
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind((host, port))
-            return port
-
-
-def _accepts(host: str, port: int) -> bool:
-    try:
-        with socket.create_connection((host, port), timeout=1):
-            return True
-    except OSError:
-        return False
