@@ -1,6 +1,6 @@
 """`tidelog up` and `tidelog server`: start a node in this process, until a signal ends it.
 
-`up --nodes` starts processes of its own, with `tidelog server`: see `tidelog.cli.local_cluster`.
+`up --nodes` and `up --cores` start processes of their own, with `tidelog server`: see `tidelog.cli.local_cluster`.
 """
 
 from __future__ import annotations
@@ -36,25 +36,43 @@ def up(
             "process, on ports from --port up.",
         ),
     ] = 1,
+    cores: Annotated[
+        int | None,
+        typer.Option(
+            "--cores",
+            min=1,
+            max=64,
+            help="For throughput: so many broker processes, with partitions spread over them. One copy of each "
+            "partition, no redundancy: while a process is down (it is started again), its partitions are unavailable.",
+        ),
+    ] = None,
     override: Annotated[
         list[str] | None,
         typer.Option("--override", metavar="NAME=VALUE", help="Set a property of server.properties. Repeatable."),
     ] = None,
 ) -> None:
-    """Start a broker on this machine, or a cluster of them with --nodes. Ctrl-C ends it cleanly.
+    """Start a broker on this machine, a faster one with --cores, or a cluster with --nodes. Ctrl-C ends it cleanly.
 
     \b
     Examples:
       tidelog up
       tidelog up --port 19092 --data-dir /var/lib/tidelog
+      tidelog up --cores 4
       tidelog up --nodes 3
       tidelog up --override num.partitions=3 --override log.retention.hours=1
     """
     overrides = split_properties("--override", override or ())
+    if nodes > 1 and cores is not None:
+        raise typer.BadParameter("--nodes is for trying out fail-over, --cores for throughput: use one of them")
     if nodes > 1:
         from tidelog.cli.local_cluster.nodes import run_nodes
 
         run_nodes(host=host, port=port, nodes=nodes, data_dir=data_dir, properties=overrides)
+        return
+    if cores is not None:
+        from tidelog.cli.local_cluster.cores import run_cores
+
+        run_cores(host=host, port=port, cores=cores, data_dir=data_dir, properties=overrides)
         return
     from tidelog.cli.local_cluster.data_directory import StartKind, require_kind
 
