@@ -14,6 +14,7 @@
 | `starting.py` | start, memory, and a restart after kill -9 |
 | `growth.py` | 1 to 1,000 partitions, 1 to 5,000 connections, 10,000 topics |
 | `replication.py` | three nodes: bytes per second, transactions, fail-over |
+| `cores.py` | bytes per second with several clients, on one core and on two |
 | `upkeep.py` | compaction, and the rebalance of a large group |
 | `report.py` | the page in docs/benchmarks with its history |
 | `plots.py` | the drawings on it |

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from benchmarks.comparison import growth, latency, replication, requests, starting, throughput, transactions, upkeep
+from benchmarks.comparison import (
+    cores,
+    growth,
+    latency,
+    replication,
+    requests,
+    starting,
+    throughput,
+    transactions,
+    upkeep,
+)
 from benchmarks.comparison.scenario import Scenario
 
-_MODULES = (throughput, requests, latency, transactions, starting, growth, replication, upkeep)
+_MODULES = (throughput, requests, latency, transactions, starting, growth, replication, cores, upkeep)
 
 
 def all_scenarios() -> list[Scenario]:

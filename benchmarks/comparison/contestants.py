@@ -42,6 +42,8 @@ class Server:
     nodes: list[psutil.Process]
     directories: list[Path]
     started_at: float
+    # How many copies topics have: as many as there are nodes, unless they only share the work.
+    copies: int = 1
 
     def cpu_seconds(self) -> float:
         used = [node.cpu_times() for node in self.nodes if node.is_running()]
@@ -62,9 +64,17 @@ class Contestant(Protocol):
     def name(self) -> str: ...
 
     def running(
-        self, *, nodes: int = 1, properties: Mapping[str, str] | None = None, directory: Path | None = None
+        self,
+        *,
+        nodes: int = 1,
+        cores: int = 1,
+        properties: Mapping[str, str] | None = None,
+        directory: Path | None = None,
     ) -> contextlib.AbstractContextManager[Server]:
-        """Started until the block ends; `directory` is kept, and may have been used before."""
+        """Started until the block ends; `directory` is kept, and may have been used before.
+
+        `cores` is how many of them one node is to use, for those who have to be told.
+        """
         ...
 
 
@@ -82,13 +92,20 @@ class Tidelog:
 
     @contextlib.contextmanager
     def running(
-        self, *, nodes: int = 1, properties: Mapping[str, str] | None = None, directory: Path | None = None
+        self,
+        *,
+        nodes: int = 1,
+        cores: int = 1,
+        properties: Mapping[str, str] | None = None,
+        directory: Path | None = None,
     ) -> Iterator[Server]:
         with _directory(directory) as data:
             port = free_port()
             command = [sys.executable, "-m", "tidelog.cli.main", "up", "--port", str(port), "--data-dir", str(data)]
-            if nodes > 1:
-                command += ["--nodes", str(nodes)]
+            # Either is a number of processes, with a folder and a properties file for each.
+            kind, count = ("node", nodes) if nodes > 1 else ("core", cores)
+            if count > 1:
+                command += [f"--{kind}s", str(count)]
             for name, value in (properties or {}).items():
                 command += ["--override", f"{name}={value}"]
             started_at = time.perf_counter()
@@ -96,27 +113,33 @@ class Tidelog:
                 wait_for_port(process, port)
                 observed = [psutil.Process(process.pid)]
                 directories = [data]
-                if nodes > 1:
-                    observed = _by_configuration_file(observed[0], data, nodes)
-                    directories = [data / f"node-{number}" for number in range(1, nodes + 1)]
+                if count > 1:
+                    observed = _by_configuration_file(observed[0], data, kind, count)
+                    directories = [data / f"{kind}-{number}" for number in range(1, count + 1)]
                 servers = ",".join(f"127.0.0.1:{port + number}" for number in range(nodes))
-                yield Server(bootstrap_servers=servers, nodes=observed, directories=directories, started_at=started_at)
+                yield Server(
+                    bootstrap_servers=servers,
+                    nodes=observed,
+                    directories=directories,
+                    started_at=started_at,
+                    copies=nodes,
+                )
 
 
-def _by_configuration_file(parent: psutil.Process, data: Path, nodes: int) -> list[psutil.Process]:
+def _by_configuration_file(parent: psutil.Process, data: Path, kind: str, count: int) -> list[psutil.Process]:
     children = parent.children(recursive=True)
     found = []
-    for number in range(1, nodes + 1):
-        name = str(data / f"node-{number}.properties")
+    for number in range(1, count + 1):
+        name = str(data / f"{kind}-{number}.properties")
         found += [child for child in children if name in child.cmdline()]
-    if len(found) != nodes:
-        raise RuntimeError(f"{len(found)} of {nodes} nodes were found among the processes of `tidelog up`")
+    if len(found) != count:
+        raise RuntimeError(f"{len(found)} of {count} processes were found among those of `tidelog up`")
     return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApacheKafka:
-    """Apache Kafka with its own defaults, each node broker and controller in one JVM."""
+    """Apache Kafka with its own defaults, each node broker and controller in one JVM for any number of cores."""
 
     jars: Path
     name: str = APACHE_KAFKA
@@ -128,7 +151,12 @@ class ApacheKafka:
 
     @contextlib.contextmanager
     def running(
-        self, *, nodes: int = 1, properties: Mapping[str, str] | None = None, directory: Path | None = None
+        self,
+        *,
+        nodes: int = 1,
+        cores: int = 1,
+        properties: Mapping[str, str] | None = None,
+        directory: Path | None = None,
     ) -> Iterator[Server]:
         with _directory(directory) as data, contextlib.ExitStack() as stack:
             (data / "log4j2.properties").write_text(_QUIET_LOG)
@@ -153,6 +181,7 @@ class ApacheKafka:
                 nodes=[psutil.Process(process.pid) for process in processes],
                 directories=[data / f"node-{number}" for number in range(1, nodes + 1)],
                 started_at=started_at,
+                copies=nodes,
             )
 
     def _settings(
