@@ -15,9 +15,10 @@ from tidelog.protocol.codec import (
     decode_uvarint,
     decode_whole,
     encode,
-    encode_chunks,
     encode_uvarint,
 )
+from tidelog.protocol.frames import LENGTH, response_frame
+from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.api_versions_request import ApiVersionsRequest
 from tidelog.protocol.messages.consumer_group_member_metadata_value import ConsumerGroupMemberMetadataValue
 from tidelog.protocol.messages.fetch_request import FetchRequest
@@ -39,13 +40,15 @@ def test_every_message_in_every_version_survives_a_round_trip() -> None:
     assert checked > 1500
 
 
-def test_pieces_join_to_the_encoded_message_and_records_are_not_copied() -> None:
+def test_pieces_join_to_a_frame_and_records_are_not_copied() -> None:
     records = b"r" * 100_000
     response = FetchResponse(
         responses=[FetchableTopicResponse(topic="t", partitions=[PartitionData(partition_index=1, records=records)])]
     )
-    pieces = encode_chunks(response, 12)
-    assert b"".join(pieces) == encode(response, 12)
+    pieces = response_frame(ApiKey.FETCH, 12, 7, response)
+    size = len(encode(response, 12)) + 5
+    assert b"".join(pieces) == LENGTH.pack(size) + LENGTH.pack(7) + b"\0" + encode(response, 12)
+    assert len(pieces) == 3
     assert any(piece is records for piece in pieces)
 
 

@@ -1,8 +1,10 @@
-"""Encoders and decoders for every message and version, compiled on first use from the generated descriptions.
+"""Encodes and decodes every message in every version, from the generated descriptions.
 
-The compiler writes the Python function that a person would write by hand for one version of one struct: runs of
-fixed-width fields become one `struct` call, absent fields cost nothing. That is several times faster than walking a
-description for each message, and keeps "which version has which field" out of all other code.
+`native/message_codec.pyx` does it in machine code, where it has been compiled (`tidelog.protocol.implementation`). What
+is here otherwise writes, on first use, the Python function that a person would write by hand for one version of one
+struct: runs of fixed-width fields become one `struct` call, absent fields cost nothing. That is several times faster
+than walking a description for each message. Both keep "which version has which field" out of all other code, and ask
+the same functions here for it.
 
 Never trust a length: counts are checked against the bytes that are left before anything is allocated, and tagged
 fields that nobody knows are skipped, as the protocol asks (KIP-482).
@@ -15,8 +17,9 @@ from functools import cache
 from itertools import groupby
 from struct import Struct
 from struct import error as StructError
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
+from tidelog.protocol.implementation import compiled
 from tidelog.protocol.schema import Field, Message, covers
 
 Buffer = bytes | bytearray | memoryview
@@ -37,6 +40,7 @@ FIXED = {
     "uuid": ("16s", 16),
 }
 _SIZED = {"string", "bytes", "records"}
+_compiled: Final = compiled
 
 
 class ProtocolError(Exception):
@@ -49,20 +53,27 @@ class UnsupportedVersion(ProtocolError):
 
 def encode(message: Message, version: int) -> bytes:
     """The bytes of `message` in `version`."""
-    chunks: list[Any] = []
-    _encoder(type(message), version)(message, chunks.append)
-    return b"".join(chunks)
+    if _compiled is not None:
+        return _compiled.encode(message, version)
+    return b"".join(plain_chunks(message, version))
 
 
-def encode_chunks(message: Message, version: int) -> list[Buffer]:
-    """The same bytes in pieces, so that the records of a fetch go to the socket without being copied."""
+def decode(kind: type[M], buffer: Buffer, version: int, position: int = 0) -> tuple[M, int]:
+    """The message at `position` and the position behind it. Fields of the kind `records` are views of `buffer`."""
+    if _compiled is not None:
+        return _compiled.decode(kind, buffer, version, position)
+    return plain_decode(kind, buffer, version, position)
+
+
+def plain_chunks(message: Message, version: int) -> list[Buffer]:
+    """`encode` in plain Python, in pieces, so that the records of a fetch go to the socket without being copied."""
     chunks: list[Buffer] = []
     _encoder(type(message), version)(message, chunks.append)
     return chunks
 
 
-def decode(kind: type[M], buffer: Buffer, version: int, position: int = 0) -> tuple[M, int]:
-    """The message at `position` and the position behind it. Fields of the kind `records` are views of `buffer`."""
+def plain_decode(kind: type[M], buffer: Buffer, version: int, position: int = 0) -> tuple[M, int]:
+    """`decode` in plain Python."""
     view = buffer if isinstance(buffer, memoryview) else memoryview(buffer)
     try:
         return _decoder(kind, version)(view, position, len(view))
@@ -108,18 +119,22 @@ def decode_uvarint(view: Buffer, position: int) -> tuple[int, int]:
         value |= (byte & 0x7F) << shift
         if byte < 128:
             return value, position
-    raise ProtocolError(f"a variable-length integer at byte {position - 5} is longer than five bytes")
+    raise uvarint_refused(position - 5)
 
 
-def _too_long(name: str, size: int, left: int) -> ProtocolError:
+def uvarint_refused(position: int) -> ProtocolError:
+    return ProtocolError(f"a variable-length integer at byte {position} is longer than five bytes")
+
+
+def size_refused(name: str, size: int, left: int) -> ProtocolError:
     return ProtocolError(f"{name} claims {size} bytes or elements where {left} bytes are left")
 
 
-def _null(name: str) -> ProtocolError:
+def null_refused(name: str) -> ProtocolError:
     return ProtocolError(f"{name} is null, which this version does not allow")
 
 
-def _null_written(name: str) -> ValueError:
+def none_refused(name: str) -> ValueError:
     return ValueError(f"{name} is None, which this version cannot carry")
 
 
@@ -134,7 +149,7 @@ def _cached(function: F) -> F:
     return cast(F, cache(function))
 
 
-def _is_flexible(kind: type[Message], version: int) -> bool:
+def is_flexible(kind: type[Message], version: int) -> bool:
     schema = kind.SCHEMA
     if not covers(schema.valid, version):
         low, high = schema.valid
@@ -144,12 +159,12 @@ def _is_flexible(kind: type[Message], version: int) -> bool:
 
 @_cached
 def _encoder(kind: type[Message], version: int) -> Encoder:
-    return _struct_encoder(kind, version, _is_flexible(kind, version))
+    return _struct_encoder(kind, version, is_flexible(kind, version))
 
 
 @_cached
 def _decoder(kind: type[Message], version: int) -> Decoder:
-    return _struct_decoder(kind, version, _is_flexible(kind, version))
+    return _struct_decoder(kind, version, is_flexible(kind, version))
 
 
 @_cached
@@ -180,6 +195,27 @@ def minimum_size(kind: type[Message], version: int, flexible: bool) -> int:
     return size
 
 
+def smallest_element(kind: type[Message], array: Field, version: int, flexible: bool) -> int:
+    """The fewest bytes that one element of this array takes."""
+    element = array.kind[2:]
+    if element in FIXED:
+        return FIXED[element][1]
+    if element in _SIZED:
+        return 1 if is_compact(array, version, flexible) else 2
+    return max(1, minimum_size(kind.STRUCTS[element], version, flexible))
+
+
+def present_fields(kind: type[Message], version: int, flexible: bool) -> tuple[list[Field], list[Field]]:
+    """(fields in line, tagged fields) of this version."""
+    fields = [field for field in kind.SCHEMA.fields if covers(field.versions, version)]
+    tagged = [field for field in fields if flexible and covers(field.tagged, version)]
+    return [field for field in fields if field not in tagged], tagged
+
+
+def is_compact(field: Field, version: int, flexible: bool) -> bool:
+    return flexible if field.flexible is None else covers(field.flexible, version)
+
+
 class _Writer:
     """Collects the lines of one function and the names that it refers to."""
 
@@ -190,9 +226,9 @@ class _Writer:
         self.lines: list[str] = []
         self.names: dict[str, Any] = {
             "ProtocolError": ProtocolError,
-            "too_long": _too_long,
-            "null": _null,
-            "null_written": _null_written,
+            "too_long": size_refused,
+            "null": null_refused,
+            "null_written": none_refused,
             "uvarint": encode_uvarint,
             "read_uvarint": decode_uvarint,
             "small": _SMALL_UVARINTS,
@@ -206,16 +242,8 @@ class _Writer:
         self.names[name] = getattr(Struct(">" + layout), method)
         return name
 
-    def present(self) -> tuple[list[Field], list[Field]]:
-        """(fields in line, tagged fields) of this version."""
-        fields = [field for field in self.kind.SCHEMA.fields if covers(field.versions, self.version)]
-        tagged = [field for field in fields if self.flexible and covers(field.tagged, self.version)]
-        return [field for field in fields if field not in tagged], tagged
-
     def compact(self, field: Field) -> bool:
-        if field.flexible is not None:
-            return covers(field.flexible, self.version)
-        return self.flexible
+        return is_compact(field, self.version, self.flexible)
 
     def nullable(self, field: Field) -> bool:
         return covers(field.nullable, self.version)
@@ -236,7 +264,7 @@ def _runs(fields: list[Field]) -> Iterator[list[Field]]:
 class _EncoderWriter(_Writer):
     def compile(self) -> Encoder:
         self.line(0, "def encode(o, w):")
-        inline, tagged = self.present()
+        inline, tagged = present_fields(self.kind, self.version, self.flexible)
         for run in _runs(inline):
             self.value(1, *run)
         if self.flexible:
@@ -344,7 +372,7 @@ class _DecoderWriter(_Writer):
     def compile(self) -> Decoder:
         self.names["kind"] = self.kind
         self.line(0, "def decode(b, p, end):")
-        inline, tagged = self.present()
+        inline, tagged = present_fields(self.kind, self.version, self.flexible)
         for run in _runs(inline):
             self.value(1, *run)
         for field in tagged:
@@ -397,12 +425,7 @@ class _DecoderWriter(_Writer):
         self.line(indent + 1, f"{target} = None" if self.nullable(field) else f"raise null({field.name!r})")
         self.line(indent, "else:")
         inner = indent + 1
-        if element in FIXED:
-            smallest = FIXED[element][1]
-        elif element in _SIZED:
-            smallest = 1 if compact else 2
-        else:
-            smallest = max(1, minimum_size(self.kind.STRUCTS[element], self.version, self.flexible))
+        smallest = smallest_element(self.kind, field, self.version, self.flexible)
         self.line(inner, f"if n * {smallest} > end - p: raise too_long({field.name!r}, n, end - p)")
         self.line(inner, f"{target} = []")
         self.line(inner, f"add = {target}.append")

@@ -7,20 +7,24 @@ from __future__ import annotations
 
 from struct import Struct
 from struct import error as StructError
+from typing import Final
 
 from tidelog.protocol.api import request_header_version, response_header_version
-from tidelog.protocol.codec import Buffer, ProtocolError, decode_uvarint, encode_chunks
+from tidelog.protocol.codec import Buffer, ProtocolError, decode_uvarint, plain_chunks
+from tidelog.protocol.implementation import compiled
 from tidelog.protocol.schema import Message
 
 LENGTH = Struct(">i")
 _REQUEST_HEADER = Struct(">hhi")
 _CLIENT_ID = Struct(">h")
-_RESPONSE_PREFIX = Struct(">ii")
+_RESPONSE_HEADER = Struct(">i")
+_FLEXIBLE_RESPONSE_HEADER = Struct(">ix")
+_compiled: Final = compiled
 
 LENGTH_SIZE = 4
 
 # Above this many bytes a piece goes to the socket as it is; below, copying is cheaper than another iovec.
-COALESCE_BELOW = 16 * 1024
+COALESCE_BELOW: Final = 16 * 1024
 
 
 def peek_request(frame: Buffer) -> tuple[int, int, int]:
@@ -67,23 +71,27 @@ def skip_tagged_fields(frame: Buffer, position: int) -> int:
 
 def response_frame(api_key: int, version: int, correlation_id: int, response: Message) -> list[Buffer]:
     """A whole response frame in pieces for `writelines`."""
-    pieces = encode_chunks(response, version)
     flexible = response_header_version(api_key, version) == 1
-    size = sum(map(len, pieces)) + 4 + flexible
-    head = _RESPONSE_PREFIX.pack(size, correlation_id) + (b"\0" if flexible else b"")
-    return coalesce([head, *pieces])
+    head = (_FLEXIBLE_RESPONSE_HEADER if flexible else _RESPONSE_HEADER).pack(correlation_id)
+    return _frame(head, response, version)
 
 
 def request_frame(
     api_key: int, version: int, correlation_id: int, client_id: str | None, request: Message
 ) -> list[Buffer]:
     """A whole request frame in pieces for `writelines`."""
-    pieces = encode_chunks(request, version)
     name = b"" if client_id is None else client_id.encode()
     head = _REQUEST_HEADER.pack(api_key, version, correlation_id)
     head += _CLIENT_ID.pack(-1 if client_id is None else len(name)) + name
     if request_header_version(api_key, version) == 2:
         head += b"\0"
+    return _frame(head, request, version)
+
+
+def _frame(head: bytes, message: Message, version: int) -> list[Buffer]:
+    if _compiled is not None:
+        return _compiled.encode_frame(message, version, head, COALESCE_BELOW)
+    pieces = plain_chunks(message, version)
     size = sum(map(len, pieces)) + len(head)
     return coalesce([LENGTH.pack(size) + head, *pieces])
 
