@@ -9,7 +9,8 @@ STAMP := $(VENV)/.installed
 # What is compiled where a C compiler is there. A compiled module whose source has changed is not used any more.
 LOOPS := $(patsubst %.pxd,%.py,$(wildcard src/tidelog/records/*.pxd)) $(wildcard src/tidelog/records/*.pxd)
 HOT_PATH := $(shell sed -n 's/^    "\(tidelog\.[a-z_.]*\)",$$/\1/p' src/tidelog/hot_path.py | sed 's|\.|/|g; s|.*|src/&.py|')
-COMPILED := hatch_build.py src/tidelog/hot_path.py $(LOOPS) $(HOT_PATH)
+MESSAGE_CODEC := src/tidelog/protocol/native/message_codec.pyx
+COMPILED := hatch_build.py src/tidelog/hot_path.py $(LOOPS) $(MESSAGE_CODEC) $(HOT_PATH)
 
 # One more than the two cores that CI has: a third of the tests wait for elections, timeouts and other processes.
 WORKERS ?= 3
@@ -42,6 +43,7 @@ $(STAMP): pyproject.toml $(COMPILED)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --editable ".[spark,postgres]" --group dev
 	@$(BIN)/python -c "from tidelog.records.implementation import REASON; print('record codec:', REASON or 'compiled')"
+	@$(BIN)/python -c "from tidelog.protocol.implementation import REASON; print('message codec:', REASON or 'compiled')"
 	@$(BIN)/python -c "from tidelog.hot_path import REASON; print('request path:', REASON or 'compiled')"
 	@touch $(STAMP)
 

@@ -1,9 +1,11 @@
 """Compiles what is worth it where a C compiler is there. Hatchling calls it in each build.
 
-Two kinds of modules, from two compilers, both from the typed Python that otherwise runs as it is:
+Three kinds of modules, from two compilers. The first and the last are the typed Python that otherwise runs as it is:
 
 - the loops over records (in `tidelog.records`), by Cython: the `.pxd` files beside them give it the C types. The
   compiled twins go to `src/tidelog/records/native/`, each with a digest of its source;
+- the codec of messages, by Cython from a source of its own, `src/tidelog/protocol/native/message_codec.pyx`. It comes to
+  lie beside that, with a digest of it;
 - what runs for each request (listed in `tidelog/hot_path.py`), by mypyc. The compiled modules lie beside their sources,
   all of them with one digest.
 
@@ -36,8 +38,8 @@ ROOT = Path(__file__).parent
 SOURCES = ROOT / "src"
 KEPT = ROOT / "build" / "hot_path"
 RECORDS = SOURCES / "tidelog" / "records"
-NATIVE = RECORDS / "native"
 MODULES = ("decoding", "encoding", "column_loops", "hashing", "checking", "row_digest")
+MESSAGE_CODEC = "tidelog.protocol.native.message_codec"
 SWITCH = "TIDELOG_PURE_PYTHON"
 
 DIRECTIVES = {
@@ -80,9 +82,9 @@ def build(*, keep: bool) -> tuple[list[Path], list[str]]:
     problems: list[str] = []
     with tempfile.TemporaryDirectory(prefix="tidelog-build-") as directory:
         try:
-            built += _put_in_place(Path(directory), _compile_record_loops(Path(directory)))
+            built += _put_in_place(Path(directory), _compile_codecs(Path(directory)))
         except NotCompiled as reason:
-            problems.append(f"the loops over records: {reason}")
+            problems.append(f"the codecs of records and messages: {reason}")
         work = KEPT if keep else Path(directory) / "hot_path"
         try:
             built += _put_in_place(work, _compile_hot_path(work))
@@ -91,7 +93,7 @@ def build(*, keep: bool) -> tuple[list[Path], list[str]]:
     return built, problems
 
 
-def _compile_record_loops(work: Path) -> list[Path]:
+def _compile_codecs(work: Path) -> list[Path]:
     with _reasons():
         from Cython.Build import cythonize
         from setuptools import Extension
@@ -101,6 +103,7 @@ def _compile_record_loops(work: Path) -> list[Path]:
             Extension(f"tidelog.records.native.{name}", [str(_twin(work, name))], extra_compile_args=["-O3"])
             for name in MODULES
         ]
+        extensions.append(Extension(MESSAGE_CODEC, [str(_copy_message_codec(work))], extra_compile_args=["-O3"]))
         return _build_extensions(cythonize(extensions, compiler_directives=DIRECTIVES, quiet=True), work)
 
 
@@ -123,7 +126,7 @@ def _compile_hot_path(work: Path) -> list[Path]:
     (SOURCES / "tidelog" / hot_path.DIGEST_FILE).unlink(missing_ok=True)
     for path in SOURCES.glob("tidelog/**/*.so"):
         # Also of modules that are no longer compiled: Python would prefer it to their sources.
-        if path.parent != NATIVE:
+        if path.parent.name != "native":
             path.unlink()
     stamp = work / "lib" / "tidelog" / hot_path.DIGEST_FILE
     stamp.write_text(digest)
@@ -185,6 +188,17 @@ def _copy_loops(work: Path) -> None:
 
 def _twin(work: Path, name: str) -> Path:
     return work / "tidelog" / "records" / "native" / f"{name}.py"
+
+
+def _copy_message_codec(work: Path) -> Path:
+    source = Path(*MESSAGE_CODEC.split(".")).with_suffix(".pyx")
+    copy = work / source
+    copy.parent.mkdir(parents=True)
+    for parent in (copy.parent, copy.parent.parent):
+        (parent / "__init__.py").touch()
+    code = (SOURCES / source).read_bytes()
+    copy.write_bytes(code + f'\n\nSOURCE_DIGEST = "{importlib.util.source_hash(code).hex()}"\n'.encode())
+    return copy
 
 
 def _load(name: str, path: Path) -> Any:

@@ -10,9 +10,14 @@ import sys
 import pytest
 
 from tidelog import hot_path
+from tidelog.protocol import implementation as messages
 from tidelog.records import implementation
 
-COMPILED = {"record codec": "compiled", "request path": f"compiled: {len(hot_path.MODULES)} modules"}
+COMPILED = {
+    "record codec": "compiled",
+    "message codec": "compiled",
+    "request path": f"compiled: {len(hot_path.MODULES)} modules",
+}
 
 
 def finding(what: str, switch: str) -> dict[str, object]:
@@ -38,7 +43,7 @@ def test_the_doctor_says_that_plain_python_was_asked_for(what: str) -> None:
 
 @pytest.mark.parametrize("what", COMPILED)
 def test_the_doctor_says_what_is_compiled(what: str) -> None:
-    reason = implementation.REASON or hot_path.REASON
+    reason = implementation.REASON or messages.REASON or hot_path.REASON
     if reason:
         pytest.skip(f"runs plain Python: {reason}")
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tidelog.protocol import implementation as messages
 from tidelog.records.implementation import MODULES, SWITCH
 
 SCRIPT = Path(__file__).parents[2] / "hatch_build.py"
@@ -33,7 +34,8 @@ def test_the_build_knows_the_modules_that_are_handed_out() -> None:
     spec.loader.exec_module(module)
 
     assert module.MODULES == MODULES
-    assert module.SWITCH == SWITCH
+    assert module.SWITCH == SWITCH == messages.SWITCH
+    assert f"tidelog.protocol.native.{messages.MODULE}" == module.MESSAGE_CODEC
     for name in MODULES:
         assert (SCRIPT.parent / "src" / "tidelog" / "records" / f"{name}.pxd").is_file()
 
@@ -43,7 +45,9 @@ def test_the_build_knows_the_modules_that_are_handed_out() -> None:
     [
         pytest.param({SWITCH: "1"}, "TIDELOG_PURE_PYTHON is set", id="not wanted"),
         # Without Cython it does not come to calling the compiler.
-        pytest.param({"CC": "/nowhere/cc"}, "the loops over records: |the request path: ", id="no compiler"),
+        pytest.param(
+            {"CC": "/nowhere/cc"}, "the codecs of records and messages: |the request path: ", id="no compiler"
+        ),
     ],
 )
 def test_a_build_that_cannot_be_says_why(checkout: Path, environment: dict[str, str], reason: str) -> None:

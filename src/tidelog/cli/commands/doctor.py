@@ -58,6 +58,7 @@ def examine() -> Iterator[Advice]:
     yield _checksum()
     yield _package("compression", "cramjam", "gzip, snappy, lz4 and zstd, compiled")
     yield _record_codec()
+    yield _message_codec()
     yield _request_path()
     yield _open_files()
     yield _java()
@@ -89,6 +90,15 @@ def _record_codec() -> Advice:
     if implementation.COMPILED:
         return Advice("record codec", True, "compiled")
     return Advice("record codec", None, f"plain Python: {implementation.REASON}")
+
+
+def _message_codec() -> Advice:
+    """Whether messages of the protocol are read and written by machine code."""
+    from tidelog.protocol import implementation
+
+    if implementation.COMPILED:
+        return Advice("message codec", True, "compiled")
+    return Advice("message codec", None, f"plain Python: {implementation.REASON}")
 
 
 def _request_path() -> Advice:
