@@ -124,8 +124,19 @@ class Everything(Message):
             setattr(self, name, value)
 
 
+class Inverted(Message):
+    """Does not store what it is called with, whatever that is."""
+
+    __slots__ = ("number",)
+    SCHEMA: ClassVar[Schema] = Schema((Field("number", "int32", (0, 0)),), valid=(0, 0))
+    STRUCTS: ClassVar[Structs] = {}
+
+    def __init__(self, *, number: Any = 0) -> None:
+        self.number: Final = ~number if isinstance(number, int) else None
+
+
 class Bounded(Message):
-    """Does not store what it is called with."""
+    """Does not store what it is called with, and takes only numbers."""
 
     __slots__ = ("number",)
     SCHEMA: ClassVar[Schema] = Schema((Field("number", "int32", (0, 0)),), valid=(0, 0))
