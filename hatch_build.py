@@ -4,8 +4,8 @@ Three kinds of modules, from two compilers. The first and the last are the typed
 
 - the loops over records (in `tidelog.records`), by Cython: the `.pxd` files beside them give it the C types. The
   compiled twins go to `src/tidelog/records/native/`, each with a digest of its source;
-- the codec of messages, by Cython from a source of its own, `src/tidelog/protocol/native/message_codec.pyx`. It comes to
-  lie beside that, with a digest of it;
+- the codec of messages, by Cython from a source of its own, `src/tidelog/protocol/native/message_codec.pyx`. The
+  compiled module lies beside it, with its digest;
 - what runs for each request (listed in `tidelog/hot_path.py`), by mypyc. The compiled modules lie beside their sources,
   all of them with one digest.
 

@@ -559,15 +559,3 @@ def test_a_codec_that_cannot_be_loaded_is_not_used(compiled: MessageCodec, copie
     done = run("-c", SHOW, PYTHONPATH=str(copied_package))
 
     assert done.stdout.startswith("False False the compiled codec cannot be loaded")
-
-
-def test_the_plain_codec_passes_the_same_tests(compiled: MessageCodec) -> None:
-    here = Path(__file__).parent
-
-    done = run(
-        *("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"),
-        *(str(here / name) for name in ("test_codec.py", "test_against_kio.py")),
-        TIDELOG_PURE_PYTHON="1",
-    )
-
-    assert done.returncode == 0, done.stdout[-3000:]
