@@ -114,7 +114,9 @@ def _compile_hot_path(work: Path) -> list[Path]:
     # Imports that are not installed where this is built are of any type; only what is compiled is checked here.
     # No cache of mypy's: mypyc 2.4 makes mistakes with enumerations that it has read from one. C files that come out as
     # before are not compiled again.
-    options = ["--ignore-missing-imports", "--follow-imports=silent", "--cache-dir", os.devnull]
+    # The project's own settings are stricter, and cannot be kept where dependencies are missing.
+    lenient = ["--config-file=", "--ignore-missing-imports", "--follow-imports=silent"]
+    options = [*lenient, "--cache-dir", os.devnull]
     printed = io.StringIO()
     with _reasons(printed), contextlib.chdir(SOURCES):
         from mypyc.build import mypycify

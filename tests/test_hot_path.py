@@ -13,6 +13,7 @@ import pytest
 
 import tidelog
 from tidelog import hot_path
+from tidelog.records import implementation
 
 # Whether it is compiled, why not, and which of its modules are.
 SHOW = """
@@ -58,6 +59,16 @@ def test_every_module_of_the_list_has_a_source() -> None:
 
     assert list(hot_path.MODULES) == sorted(hot_path.MODULES)
     assert all(Path(hot_path.source_path(str(root), name)).is_file() for name in hot_path.MODULES)
+
+
+def test_it_is_compiled_wherever_a_compiler_is_found() -> None:
+    if os.environ.get(hot_path.SWITCH, "") not in ("", "0"):
+        pytest.skip("plain Python was asked for")
+    if shutil.which(os.environ.get("CC", "cc")) is None:
+        pytest.skip("no C compiler is found here")
+
+    assert hot_path.REASON == ""
+    assert implementation.REASON == ""
 
 
 def test_all_of_it_is_used(copied_package: Path) -> None:
