@@ -9,10 +9,9 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from types import CoroutineType
 from typing import Any
 
 CURRENT: contextvars.ContextVar[Process | None] = contextvars.ContextVar("tidelog_simulated_process", default=None)
@@ -103,11 +102,11 @@ def _close(coroutine: Any) -> None:
     """Cleaning up in a dead process fails in every thinkable way, which means nothing. Each try gets past one await.
 
     Whatever is awaited is closed first: should it await something else in its cleaning up, it would otherwise be left
-    behind by those who await it.
+    behind by those who await it. A compiled coroutine does not say what it awaits, and closes it itself.
     """
     for _ in range(_CLOSING_TRIES):
         chain = [coroutine]
-        while isinstance(awaited := chain[-1].cr_await, CoroutineType):
+        while isinstance(awaited := getattr(chain[-1], "cr_await", None), Coroutine):
             chain.append(awaited)
         try:
             for each in reversed(chain):
