@@ -88,9 +88,13 @@ class Harness:
         return self.partition_path / f"{base_offset:020d}{suffix}"
 
     def open(self, filesystem: FileSystem | None = None) -> Log:
+        self.open_if_whole(filesystem)
+        return self.directory.open_log(PARTITION, TOPIC_ID, self.config, NOW)
+
+    def open_if_whole(self, filesystem: FileSystem | None = None) -> None:
+        """The log may turn out to be damaged: then `report` says so, and there is no log."""
         self.directory = LogDirectory.open(self.path, filesystem or self.filesystem, SeededRandomness())
         self.report = self.directory.load(lambda _: self.config, NOW)
-        return self.directory.open_log(PARTITION, TOPIC_ID, self.config, NOW)
 
     def close(self) -> None:
         self.directory.close(NOW, broker_epoch=7)

@@ -190,7 +190,7 @@ class Replicas:
             self.tell_role(each, stopped_leading=was_leader)
 
     def truncate(self, replica: Replica, offset: int) -> None:
-        """Truncate the log at `offset`, as a follower. Raises StorageFailure."""
+        """Truncate the log at `offset`, as a follower. Raises StorageFailure, CorruptBatch."""
         directory = self._directory_of[replica]
         if offset < replica.log.high_watermark:
             logger.warning(

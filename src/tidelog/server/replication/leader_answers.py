@@ -9,6 +9,7 @@ from tidelog.model.ids import NO_LEADER_EPOCH
 from tidelog.partition.divergence import truncation_offset
 from tidelog.partition.leader_epochs import EpochEndOffset
 from tidelog.protocol.messages.fetch_response import PartitionData
+from tidelog.records.batch import CorruptBatch
 from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replicas.replica import Replica
 from tidelog.storage.log.results import UnexpectedOffset
@@ -63,7 +64,11 @@ def _truncate(replicas: Replicas, replica: Replica, leader_id: int, answer: Part
         told.epoch,
         told.end_offset,
     )
-    replicas.truncate(replica, offset)
+    try:
+        replicas.truncate(replica, offset)
+    except CorruptBatch as damage:
+        replicas.damage.found(replica, damage)
+        return False
     if log.log_start_offset == log.log_end_offset and answer.log_start_offset < log.log_start_offset:
         # Nothing is left here: then the log can have all that the leader has.
         replicas.restart_log(replica, answer.log_start_offset)

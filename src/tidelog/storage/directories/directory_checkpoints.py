@@ -82,6 +82,19 @@ class DirectoryCheckpoints:
         if written.get(log.topic_partition, 0) > min(log.high_watermark, log.stored_end_offset):
             self.write_high_watermarks()
 
+    def lower_high_watermarks(self) -> None:
+        """The same for all logs, after they were loaded: recovery may have cut off more than the checkpoint knows."""
+        logs = list(self._logs.items())
+        if any(self._last_high_watermarks.get(each, 0) > log.stored_end_offset for each, log in logs):
+            self.write_high_watermarks()
+
+    def forget_stored(self, topic_partition: TopicPartition) -> None:
+        """Nothing of the log counts as stored any more."""
+        for kept in (self.recovery_points, self.high_watermarks):
+            kept.pop(topic_partition, None)
+        self.write_recovery_points()
+        self.write_high_watermarks()
+
     def write_recovery_points(self) -> None:
         self._write(
             RECOVERY_POINT_CHECKPOINT,

@@ -53,8 +53,9 @@ class DirectoryRecord:
         self._write({}, closed_epoch=None)
 
     def forget(self, topic_partition: TopicPartition) -> None:
-        """The log has been truncated, and is no longer as recorded."""
-        self._kept.pop(topic_partition, None)
+        """The log is about to be truncated, and will no longer be as recorded."""
+        if self._kept.pop(topic_partition, None) is not None:
+            self._write({}, closed_epoch=None)
 
     def log_starts_written(self, log_starts: Mapping[TopicPartition, int]) -> None:
         """The checkpoint says this now."""

@@ -214,6 +214,8 @@ class LogDirectory:
                 report.failures[topic_partition] = DamagedLog(directory, "it held records, and is missing")
         self.checkpoints.keep_only(report.failures)
         self._loaded = True
+        # First: what a power failure has taken from a log counts as stored as soon as the directory counts as whole.
+        self.checkpoints.lower_high_watermarks()
         with self._guard:
             self._record.loaded(report.failures)
         return report
@@ -226,9 +228,10 @@ class LogDirectory:
         damaged = self.logs.pop(topic_partition, None)
         if damaged is not None:
             damaged.abandon()
-        self._record.forget(topic_partition)
-        for kept in (self.checkpoints.recovery_points, self.checkpoints.high_watermarks):
-            kept.pop(topic_partition, None)
+        # What is known of it must be gone before the log is changed: the next start would ask for it after a crash.
+        with self._guard:
+            self._record.forget(topic_partition)
+        self.checkpoints.forget_stored(topic_partition)
         with self._guard:
             exists = self._filesystem.exists(f"{self.path}/{partition_directory(topic_partition)}")
         if not exists:
@@ -325,6 +328,7 @@ class LogDirectory:
             log_start_offset=self.checkpoints.log_starts.get(topic_partition, 0),
             cleaned_up_to=self.checkpoints.cleaned.get(topic_partition),
             committed=self._evidence.committed(topic_partition),
+            closed_end=self._evidence.closed_end(topic_partition),
             same_boot=self._evidence.same_boot,
             # It is small, and everything depends on it.
             thorough=is_metadata,

@@ -55,6 +55,8 @@ def _read_records(log: Log, offset: int, *, max_bytes: int, upper_bound: int, mi
             if gapless and found.base_offset > offset:
                 raise _damaged(segment, found.position, f"offsets {offset} to {found.base_offset - 1} are missing")
             break
+        if gapless:
+            raise _damaged(segment, segment.size, f"offset {offset} is missing")
         # The cleaner may have removed everything from `offset` to the end of the segment.
         segment = segments.after(segment)
     else:

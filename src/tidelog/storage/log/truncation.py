@@ -15,7 +15,7 @@ from tidelog.storage.segments.segment import Segment
 
 
 def truncate_to(log: Log, offset: int, *, now_ms: int) -> list[FileRemoval]:
-    """Cut off `offset` and everything after it."""
+    """Cut off the batch that holds `offset` and everything after it. Raises StorageFailure, CorruptBatch."""
     log.require_open()
     if offset >= log.log_end_offset:
         # A leader that wrote nothing in its epoch leaves an entry behind that contradicts the next leader's.
@@ -28,6 +28,9 @@ def truncate_to(log: Log, offset: int, *, now_ms: int) -> list[FileRemoval]:
     with log.guard:
         # Repairs a misleading index, or fails before anything has changed.
         locate(target, log.config, offset)
+        if not log.may_have_gaps:
+            # Where a batch has another offset than it had, the cut would leave a hole. And a batch goes as a whole.
+            offset = target.boundary_before(offset)
         _require_descriptor(log)
     with log.cut_guard:
         log.exchange.revoke()

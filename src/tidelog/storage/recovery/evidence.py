@@ -78,6 +78,11 @@ class Evidence:
             stored = max(stored, self.high_watermarks.get(topic_partition, 0))
         return MAX_LONG if self.clean_epoch is not None and not stored else stored
 
+    def closed_end(self, topic_partition: TopicPartition) -> int | None:
+        """Where the log ended when it was closed; None if something may have been appended since."""
+        record = self.records.get(topic_partition)
+        return None if record is None else record.log_end_offset
+
     def settle_small_files(
         self, filesystem: FileSystem, directory: str, topic_partition: TopicPartition
     ) -> dict[str, str]:

@@ -29,6 +29,8 @@ class LoadRequest:
     cleaned_up_to: int | None = None
     # Everything below it is known to be stored. MAX_LONG: everything that is there.
     committed: int = 0
+    # Where the log ended when it was closed, if nothing can have been appended since.
+    closed_end: int | None = None
     # The machine has not been restarted since: whatever was written is there, only the last write may be torn.
     same_boot: bool = False
     # Check every batch, also below the recovery point.

@@ -174,6 +174,7 @@ class _Loader:
         if not unchecked:
             try:
                 end_offset = active.next_offset()
+                self._question_end(active, end_offset)
             except (CorruptBatch, CorruptIndex):
                 # Perhaps it is only the index, or bytes that somebody has appended to the last batch.
                 self._recovery_point = active.base_offset
@@ -185,7 +186,20 @@ class _Loader:
                 active.log_path,
                 f"the log ends at offset {end_offset}, but everything below {self._request.committed} was stored",
             )
+        if self._request.closed_end is not None and end_offset > self._request.closed_end:
+            raise DamagedLog(
+                active.log_path,
+                f"the log ends at offset {end_offset}, but ended at {self._request.closed_end} when it was closed",
+            )
         return end_offset
+
+    def _question_end(self, active: Segment, end_offset: int) -> None:
+        """Offsets lie outside of a batch's checksum, so the last batch may lie about the end. Raises CorruptBatch."""
+        closed_end = self._request.closed_end
+        if closed_end is None and self._gapless and active.size:
+            active.boundary_before(end_offset - 1)
+        elif closed_end is not None and end_offset > closed_end:
+            raise CorruptBatch(active.size, f"the end was at offset {closed_end}")
 
     # Segments
 

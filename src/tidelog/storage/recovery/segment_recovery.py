@@ -60,8 +60,12 @@ class _IndexBuilder:
 def rebuild_indexes(segment: Segment, config: LogConfig) -> None:
     """For a segment whose log is known to be good. Raises CorruptBatch if it is not."""
     builder = _IndexBuilder(segment.base_offset, interval_bytes=config.index_interval_bytes)
+    next_offset = segment.base_offset
     for position, header in segment.headers():
+        if not next_offset <= header.base_offset <= header.last_offset <= segment.base_offset + MAX_RELATIVE_OFFSET:
+            raise CorruptBatch(position, f"offset {header.base_offset} cannot follow offset {next_offset - 1}")
         builder.add(position, header)
+        next_offset = header.next_offset
     builder.write(segment)
 
 

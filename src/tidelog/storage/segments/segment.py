@@ -286,6 +286,24 @@ class Segment:
             next_offset = header.next_offset
         return next_offset
 
+    def boundary_before(self, offset: int) -> int:
+        """Where the batch that holds `offset` begins, in a log without gaps.
+
+        Raises CorruptBatch if offsets are missing between the last index entry before it and that batch.
+        """
+        indexed_offset, start = self.offset_index.position_before(offset)
+        expected = self.base_offset
+        for position, header in self.headers(start):
+            is_expected = header.base_offset == expected
+            if position == start > 0:
+                is_expected = header.last_offset == indexed_offset
+            if not is_expected:
+                raise CorruptBatch(position, f"{self.log_path}: offset {header.base_offset} is out of place")
+            expected = header.next_offset
+            if expected > offset:
+                return header.base_offset
+        raise CorruptBatch(self.size, f"{self.log_path}: offset {offset} is missing")
+
     @property
     def max_timestamp(self) -> int:
         """-1 if no batch has a timestamp."""

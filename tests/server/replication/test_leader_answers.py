@@ -1,0 +1,57 @@
+"""What a follower does with an answer that it cannot act on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+from support.default_settings import log_config
+from support.log_harness import NOW, Harness, UnsyncedFileSystem
+
+from tidelog.protocol.messages.fetch_response import EpochEndOffset, PartitionData
+from tidelog.records.batch import CorruptBatch
+from tidelog.server.replicas.damage import Damage
+from tidelog.server.replicas.registry import Replicas
+from tidelog.server.replicas.replica import Replica
+from tidelog.server.replication.leader_answers import apply_answer
+
+
+class _Truncating:
+    """The part of `Replicas` that truncation needs."""
+
+    def __init__(self, harness: Harness) -> None:
+        self.damage = Damage(1)
+        self._harness = harness
+
+    def truncate(self, replica: Replica, offset: int) -> None:
+        self._harness.directory.truncate(replica.topic_partition, offset, now_ms=NOW)
+
+
+def test_damage_that_truncation_would_turn_into_a_hole_is_reported(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    h = Harness(str(tmp_path), UnsyncedFileSystem(), log_config())
+    h.open()
+    for number in range(6):
+        h.append(b"%d" % number)
+    size = h.log.size // 6
+    h.close()
+    path = h.file(".log")
+    content = bytearray(path.read_bytes())
+    # The fourth batch seems to begin where the fifth does.
+    content[3 * size + 7] = 4
+    path.write_bytes(content)
+    h.open()
+    replica = cast(Replica, SimpleNamespace(topic_partition=h.partition, log=h.log))
+    replicas = _Truncating(h)
+    answer = PartitionData(diverging_epoch=EpochEndOffset(epoch=0, end_offset=4))
+    for _ in range(2):
+        # As often as the leader says so.
+        assert not apply_answer(cast(Replicas, replicas), replica, 2, answer)
+    assert replicas.damage.partitions == {h.partition}
+    assert caplog.text.count("offset 4 is out of place") == 1
+    assert h.log.log_end_offset == 6
+    with pytest.raises(CorruptBatch):
+        h.read(3, 1)
