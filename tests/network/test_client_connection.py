@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from struct import pack, unpack_from
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from support.processes import free_port
@@ -50,7 +50,7 @@ class Peer:
         return api_key, version, correlation_id
 
     def reply(self, api_key: int, version: int, correlation_id: int, response: Message) -> None:
-        self.writer.writelines(response_frame(api_key, version, correlation_id, response))
+        self.writer.writelines(cast(list[bytes], response_frame(api_key, version, correlation_id, response)))
 
     async def negotiate(self, *apis: ApiVersion) -> None:
         api_key, version, correlation_id = await self.request()

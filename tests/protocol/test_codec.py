@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import tracemalloc
 from random import Random
+from typing import cast
 
 import pytest
 from support.message_samples import all_messages, all_versions, sample
 
+from tidelog.model.unread import UnreadBytes
 from tidelog.protocol.codec import (
     ProtocolError,
     UnsupportedVersion,
@@ -47,9 +49,32 @@ def test_pieces_join_to_a_frame_and_records_are_not_copied() -> None:
     )
     pieces = response_frame(ApiKey.FETCH, 12, 7, response)
     size = len(encode(response, 12)) + 5
-    assert b"".join(pieces) == LENGTH.pack(size) + LENGTH.pack(7) + b"\0" + encode(response, 12)
+    assert b"".join(cast(list[bytes], pieces)) == LENGTH.pack(size) + LENGTH.pack(7) + b"\0" + encode(response, 12)
     assert len(pieces) == 3
     assert any(piece is records for piece in pieces)
+
+
+class Unread(UnreadBytes):
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self._size = size
+
+    def __len__(self) -> int:
+        return self._size
+
+
+@pytest.mark.parametrize("size", [5, 100_000])
+def test_unread_bytes_are_pieces_of_their_own(size: int) -> None:
+    read, unread = b"r" * size, Unread(size)
+    frames = []
+    for records in (read, cast(bytes, unread)):
+        partitions = [PartitionData(partition_index=index, records=records) for index in (1, 2)]
+        response = FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=partitions)])
+        frames.append(response_frame(ApiKey.FETCH, 12, 7, response))
+    assert [piece for piece in frames[1] if isinstance(piece, UnreadBytes)] == [unread, unread]
+    assert b"".join(read if isinstance(piece, UnreadBytes) else piece for piece in frames[1]) == b"".join(
+        cast(list[bytes], frames[0])
+    )
 
 
 def test_a_version_that_a_message_does_not_have_is_named() -> None:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from enum import IntEnum
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -23,6 +23,7 @@ from support.message_extremes import BOUNDS, Bounded, Computed, Everything, Inne
 from support.message_samples import all_versions
 
 import tidelog
+from tidelog.model.unread import UnreadBytes
 from tidelog.protocol import implementation
 from tidelog.protocol.codec import Buffer, ProtocolError, encode_uvarint, plain_chunks, plain_decode
 from tidelog.protocol.frames import COALESCE_BELOW, LENGTH, coalesce
@@ -467,6 +468,30 @@ def test_both_make_the_same_pieces_of_a_frame(compiled: MessageCodec, version: i
     partitions = response.responses[0].partitions
     large = [each.records for each in partitions if len(each.records or b"") >= COALESCE_BELOW]
     assert [piece for piece in pieces if any(piece is each for each in large)] == large
+
+
+class Unread(UnreadBytes):
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self._size = size
+
+    def __len__(self) -> int:
+        return self._size
+
+
+@pytest.mark.parametrize("sizes", [(100_000,), (5, 0, 70_000), (COALESCE_BELOW,) * 20])
+@pytest.mark.parametrize("version", [11, 12])
+def test_both_leave_unread_bytes_as_they_are(compiled: MessageCodec, version: int, sizes: tuple[int, ...]) -> None:
+    unread = [Unread(size) for size in sizes]
+    partitions = [PartitionData(partition_index=1, records=cast(bytes, each)) for each in unread]
+    response = FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=partitions)])
+    chunks = plain_chunks(response, version)
+    size = 5 + sum(map(len, chunks))
+
+    pieces = compiled.encode_frame(response, version, b"\0\0\0\x07h", COALESCE_BELOW)
+
+    assert pieces == coalesce([LENGTH.pack(size) + b"\0\0\0\x07h", *chunks])
+    assert [piece for piece in pieces if isinstance(piece, UnreadBytes)] == unread
 
 
 def test_large_bytes_in_a_tagged_field_are_behind_their_length(compiled: MessageCodec) -> None:

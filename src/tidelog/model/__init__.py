@@ -8,4 +8,5 @@ principal.py     who sends a request
 transitions.py   tables of states and the steps between them
 offset_times.py  timestamps with a meaning of their own in ListOffsets
 topics.py        valid topic names, and the names of internal topics
+unread.py        bytes that stay in their file until they are sent
 """

@@ -2,6 +2,7 @@
 
 port.py               the port for connections, and its real implementation
 server_connection.py  an accepted connection; replies keep the order of the requests
+file_sending.py       replies whose records the kernel sends from their files
 client_connection.py  an outgoing connection; replies are matched by correlation id
 frame_receiver.py     frames off a stream of bytes, bounded in memory
 request_memory.py     the memory of all requests together, and who waits for it

@@ -8,6 +8,8 @@ keep their order in any case.
 Every queue is bounded: requests that cannot be handed over yet are kept up to `MAX_QUEUED_BYTES`, then the connection
 stops reading; while the peer does not read its replies, no new request is begun. The requests of all connections
 together are bounded by the `RequestMemory` that they share.
+
+Replies go to the event loop's transport, except those with bytes that are still in a file: see `file_sending`.
 """
 
 from __future__ import annotations
@@ -19,10 +21,13 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Any, Protocol, cast
 
+from tidelog.model.unread import UnreadBytes
+from tidelog.network.file_sending import FileSender, can_send_files
 from tidelog.network.frame_receiver import Frame, FrameReceiver, StagingArea
 from tidelog.network.later import Later
 from tidelog.network.request_memory import RequestMemory
 from tidelog.protocol.codec import Buffer, ProtocolError
+from tidelog.protocol.frames import Piece
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +36,7 @@ MAX_PIPELINED = 32
 WRITE_HIGH_WATER_BYTES = 4 * 1024 * 1024
 
 # The pieces of a reply, or None for a request that gets none (Produce with acks=0).
-Reply = Sequence[Buffer] | None
+Reply = Sequence[Piece] | None
 
 
 class RequestService(Protocol):
@@ -82,6 +87,10 @@ class ServerConnection(asyncio.BufferedProtocol):
         self._pauses: set[_Pause] = set()
         self._writing_paused = False
         self._closed = False
+        self._at_end = False
+        # Whether a reply may have unread bytes, and what sends such replies, from the first of them on.
+        self.sends_files = False
+        self._sender: FileSender | None = None
         self.peer_host = ""
         self.peer_port = 0
         self.last_active = 0.0
@@ -93,6 +102,7 @@ class ServerConnection(asyncio.BufferedProtocol):
         # uvloop's transports are not subclasses of asyncio's, only like them.
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=WRITE_HIGH_WATER_BYTES)
+        self.sends_files = can_send_files(self._transport)
         peer: Any = transport.get_extra_info("peername")
         if isinstance(peer, tuple):
             self.peer_host, self.peer_port = str(peer[0]), int(peer[1])
@@ -117,10 +127,14 @@ class ServerConnection(asyncio.BufferedProtocol):
             self._pause(_Pause.MEMORY)
 
     def eof_received(self) -> bool:
-        return False
+        # The transport closes itself when it has sent what it has, so it must not do so while more is to come.
+        self._at_end = True
+        return self._sender is not None and self._sender.is_busy
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._closed = True
+        if self._sender is not None:
+            self._sender.stop()
         for pending, _ in self._pending:
             pending.future.cancel()
         self._pending.clear()
@@ -135,7 +149,7 @@ class ServerConnection(asyncio.BufferedProtocol):
 
     def resume_writing(self) -> None:
         self._writing_paused = False
-        self._begin_queued()
+        self._go_on()
 
     # -- for the server ------------------------------------------------------------------------------------------
 
@@ -146,6 +160,8 @@ class ServerConnection(asyncio.BufferedProtocol):
     def close(self) -> None:
         """Close now, without waiting for replies."""
         self._closed = True
+        if self._sender is not None:
+            self._sender.stop()
         if self._transport is not None:
             self._transport.abort()
 
@@ -155,12 +171,11 @@ class ServerConnection(asyncio.BufferedProtocol):
             return
         self._pause(_Pause.DRAINING)
         self._drained = asyncio.get_running_loop().create_future()
-        if not self._pending and not self._queued:
-            self._transport.close()
+        self._close_if_done()
         try:
             await asyncio.wait_for(self._drained, timeout_seconds)
         except TimeoutError:
-            self._transport.abort()
+            self.close()
 
     # -- requests in, replies out --------------------------------------------------------------------------------
 
@@ -179,7 +194,7 @@ class ServerConnection(asyncio.BufferedProtocol):
         self._begin(frame)
 
     def _may_begin(self, frame: Frame) -> bool:
-        if self._writing_paused:
+        if self._writing_paused or (self._sender is not None and self._sender.is_full):
             return False
         if not self._pending:
             return True
@@ -233,13 +248,34 @@ class ServerConnection(asyncio.BufferedProtocol):
                 return
             self._send(reply)
             self._claim.give_back(size)
+        self._go_on()
+
+    def _go_on(self) -> None:
         self._begin_queued()
-        if self._drained is not None and self.idle and self._transport is not None:
+        if self._at_end or self._drained is not None:
+            self._close_if_done()
+
+    def _close_if_done(self) -> None:
+        """All replies have been sent, or the peer sends no more requests and has got those that were ready."""
+        if self._transport is None or (self._sender is not None and self._sender.is_busy):
+            return
+        if self._at_end or self.idle:
             self._transport.close()
 
     def _send(self, reply: Reply) -> None:
-        if reply is not None and self._transport is not None and not self._closed:
-            self._transport.writelines(reply)
+        if reply is None or self._transport is None or self._closed:
+            return
+        sender = self._sender
+        if sender is not None and sender.is_busy:
+            sender.send(reply)
+        elif self.sends_files and _has_unread(reply):
+            if sender is None:
+                sender = self._sender = FileSender(
+                    self._transport, high_water=WRITE_HIGH_WATER_BYTES, room=self._go_on, failed=self._refuse
+                )
+            sender.send(reply)
+        else:
+            self._transport.writelines(cast(Sequence[Buffer], reply))
 
     def _refuse(self, reason: ProtocolError | str) -> None:
         logger.warning("closing the connection from %s:%d: %s", self.peer_host, self.peer_port, reason)
@@ -272,3 +308,11 @@ class ServerConnection(asyncio.BufferedProtocol):
         self._pauses.discard(reason)
         if not self._pauses and self._transport is not None and not self._transport.is_closing():
             self._transport.resume_reading()
+
+
+def _has_unread(reply: Sequence[Piece]) -> bool:
+    # A loop, because a generator would cost as much as the rest of sending a small reply.
+    for piece in reply:  # noqa: SIM110
+        if isinstance(piece, UnreadBytes):
+            return True
+    return False

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from struct import Struct
 from struct import error as StructError
-from typing import Final
+from typing import Final, cast
 
+from tidelog.model.unread import UnreadBytes
 from tidelog.protocol.api import request_header_version, response_header_version
 from tidelog.protocol.codec import Buffer, ProtocolError, decode_uvarint, plain_chunks
 from tidelog.protocol.implementation import compiled
 from tidelog.protocol.schema import Message
+
+Piece = Buffer | UnreadBytes
 
 LENGTH = Struct(">i")
 _REQUEST_HEADER = Struct(">hhi")
@@ -69,8 +72,8 @@ def skip_tagged_fields(frame: Buffer, position: int) -> int:
     return position
 
 
-def response_frame(api_key: int, version: int, correlation_id: int, response: Message) -> list[Buffer]:
-    """A whole response frame in pieces for `writelines`."""
+def response_frame(api_key: int, version: int, correlation_id: int, response: Message) -> list[Piece]:
+    """A whole response frame in pieces; records that are still in their file stay there."""
     flexible = response_header_version(api_key, version) == 1
     head = (_FLEXIBLE_RESPONSE_HEADER if flexible else _RESPONSE_HEADER).pack(correlation_id)
     return _frame(head, response, version)
@@ -85,23 +88,24 @@ def request_frame(
     head += _CLIENT_ID.pack(-1 if client_id is None else len(name)) + name
     if request_header_version(api_key, version) == 2:
         head += b"\0"
-    return _frame(head, request, version)
+    # Requests have no unread bytes.
+    return cast(list[Buffer], _frame(head, request, version))
 
 
-def _frame(head: bytes, message: Message, version: int) -> list[Buffer]:
+def _frame(head: bytes, message: Message, version: int) -> list[Piece]:
     if _compiled is not None:
         return _compiled.encode_frame(message, version, head, COALESCE_BELOW)
-    pieces = plain_chunks(message, version)
+    pieces: list[Piece] = [*plain_chunks(message, version)]
     size = sum(map(len, pieces)) + len(head)
     return coalesce([LENGTH.pack(size) + head, *pieces])
 
 
-def coalesce(pieces: list[Buffer]) -> list[Buffer]:
-    """Join neighbouring small pieces; leave large ones alone, so that records are not copied."""
-    joined: list[Buffer] = []
+def coalesce(pieces: list[Piece]) -> list[Piece]:
+    """Join neighbouring small pieces; leave large ones alone, so that records are not copied, and unread ones."""
+    joined: list[Piece] = []
     small: list[Buffer] = []
     for piece in pieces:
-        if len(piece) < COALESCE_BELOW:
+        if len(piece) < COALESCE_BELOW and not isinstance(piece, UnreadBytes):
             small.append(piece)
             continue
         if small:

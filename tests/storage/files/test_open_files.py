@@ -11,8 +11,9 @@ from random import Random
 import pytest
 from support.descriptors import exhaust_descriptors
 
+from tidelog.model.unread import BytesChanged, UnreadBytes
 from tidelog.storage.files.filesystem import File
-from tidelog.storage.files.local_filesystem import LocalFileSystem
+from tidelog.storage.files.local_filesystem import LocalFile, LocalFileSystem
 
 FEW = 4
 
@@ -57,6 +58,60 @@ def test_an_open_file_outlives_its_name(filesystem: LocalFileSystem, tmp_path: P
         assert file.read(0, 100) == b"content of %d" % number
     assert inner.read(0, 10) == b"inner"
     assert (tmp_path / "3").read_bytes() == b"content of 2"
+
+
+def part(file: File, position: int, size: int) -> UnreadBytes:
+    assert isinstance(file, LocalFile)
+    unread = file.slice(position, size)
+    assert unread is not None
+    return unread
+
+
+def test_a_part_of_a_file_keeps_it_open_and_takes_no_descriptor(filesystem: LocalFileSystem, tmp_path: Path) -> None:
+    files = written(filesystem, tmp_path, 50)
+    parts = [part(file, 0, 10) for file in files]
+    for file in files:
+        file.close()
+    filesystem.rename(f"{tmp_path}/7", f"{tmp_path}/renamed")
+    assert filesystem.descriptor_count <= FEW
+    assert [bytes(each.read()) for each in parts] == [b"content of"] * 50
+    assert filesystem.descriptor_count <= FEW
+    parts.clear()
+    assert filesystem.descriptor_count == 0
+
+
+def test_a_part_does_not_keep_a_file_that_was_removed(filesystem: LocalFileSystem, tmp_path: Path) -> None:
+    """Unless somebody holds the file: then it can be read as long as that one does."""
+    held, closed, replaced = written(filesystem, tmp_path, 3)
+    parts = [part(file, 0, 10) for file in (held, closed, replaced)]
+    closed.close()
+    replaced.close()
+    filesystem.remove(f"{tmp_path}/0")
+    filesystem.remove(f"{tmp_path}/1")
+    (other,) = written(filesystem, tmp_path, 1)
+    filesystem.rename(f"{tmp_path}/0", f"{tmp_path}/2")
+    assert filesystem.descriptor_count == 2
+    assert parts[0].read() == b"content of"
+    held.close()
+    for each in parts:
+        with pytest.raises(BytesChanged, match="has been removed"):
+            each.read()
+    other.close()
+    assert filesystem.descriptor_count == 0
+
+
+def test_a_part_is_lost_if_its_file_is_cut_before_its_end(filesystem: LocalFileSystem, tmp_path: Path) -> None:
+    (file,) = written(filesystem, tmp_path, 1)
+    first, second = part(file, 0, 5), part(file, 5, 5)
+    again = filesystem.open(f"{tmp_path}/0")
+    again.truncate(7)
+    again.write(7, b"others")
+    assert first.read() == b"conte"
+    with pytest.raises(BytesChanged, match="has been cut to 7 bytes"):
+        second.read()
+    assert part(file, 5, 5).read() == b"ntoth"
+    assert isinstance(file, LocalFile)
+    assert file.slice(5, 100) is None
 
 
 def test_a_file_is_synced_before_it_loses_its_descriptor(

@@ -12,7 +12,9 @@ filling the slots: `_lay_out` says when. Which of the two codecs runs is decided
 from struct import error as StructError
 from types import MemberDescriptorType
 
-from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from tidelog.model.unread import UnreadBytes
+
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_CheckBuffer, PyObject_GetBuffer
 from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_Check, PyByteArray_GET_SIZE
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_Check, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.dict cimport PyDict_GetItem
@@ -591,7 +593,7 @@ def encode(message, version):
 def encode_frame(message, version, bytes head, Py_ssize_t keep_from):
     """The length of the whole, the header `head` and the bytes of `message`, in pieces.
 
-    Buffers of at least `keep_from` bytes are pieces of their own, and are not copied.
+    Buffers of at least `keep_from` bytes are pieces of their own, and are not copied; unread bytes are so in any case.
     """
     cdef Writer writer
     cdef list kept = []
@@ -799,17 +801,25 @@ cdef int _write_bytes(Step* step, object value, Writer* writer) except -1:
     cdef Py_buffer memory
     if value is None:
         return _write_null(step, 4, writer)
+    if not PyObject_CheckBuffer(value) and isinstance(value, UnreadBytes):
+        return _write_size_and_keep(step, value, len(value), writer)
     PyObject_GetBuffer(value, &memory, PyBUF_SIMPLE)
     try:
-        _write_size(step, memory.len, 4, writer)
         if memory.len >= writer.keep_from:
-            (<list>writer.kept).append(writer.used)
-            (<list>writer.kept).append(value)
-            writer.kept_bytes += memory.len
+            _write_size_and_keep(step, value, memory.len, writer)
         else:
+            _write_size(step, memory.len, 4, writer)
             _write_raw(writer, <const char*>memory.buf, memory.len)
     finally:
         PyBuffer_Release(&memory)
+    return 0
+
+
+cdef int _write_size_and_keep(Step* step, object value, Py_ssize_t size, Writer* writer) except -1:
+    _write_size(step, size, 4, writer)
+    (<list>writer.kept).append(writer.used)
+    (<list>writer.kept).append(value)
+    writer.kept_bytes += size
     return 0
 
 

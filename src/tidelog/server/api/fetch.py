@@ -18,10 +18,12 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import partial
+from typing import NamedTuple, cast
 
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import NO_LEADER_EPOCH, ZERO_UUID
+from tidelog.model.unread import UnreadBytes
 from tidelog.network.later import Later
 from tidelog.partition.divergence import diverging_epoch
 from tidelog.protocol.messages import ApiKey
@@ -35,7 +37,7 @@ from tidelog.protocol.messages.fetch_response import (
     NodeEndpoint,
     PartitionData,
 )
-from tidelog.records.batch import CorruptBatch
+from tidelog.records.batch import Buffer, CorruptBatch
 from tidelog.server.api.ports import Configuration, Metadata
 from tidelog.server.declaration import BOTH, CLUSTER_ACTION, READ_TOPIC, Api, RefusalShape
 from tidelog.server.fetching.nearby import THE_LEADER
@@ -48,7 +50,7 @@ from tidelog.server.replication.runtime import Replication
 from tidelog.server.replies.leader_hints import REDIRECTING, LeaderHints
 from tidelog.server.routing.context import RequestContext
 from tidelog.storage.files.filesystem import StorageFailure
-from tidelog.storage.log.reader import aborted_transactions, end_offset_of, read_records
+from tidelog.storage.log.reader import aborted_transactions, end_offset_of, sendable_records
 from tidelog.storage.log.results import OffsetOutOfRange
 
 API = Api(
@@ -84,6 +86,8 @@ class _Reader:
     by_id: bool
     any_replica: bool
     max_bytes: int
+    # Whether its connection can send records that are still in their files.
+    takes_unread: bool
 
     @property
     def is_follower(self) -> bool:
@@ -169,6 +173,7 @@ class FetchHandler:
             max_bytes=request.max_bytes
             if follower >= 0
             else min(request.max_bytes, self.configuration.config.fetch_max_bytes),
+            takes_unread=context.connection.sends_files,
         )
 
     def _read_all(
@@ -207,7 +212,7 @@ class FetchHandler:
                         answer = _without_records(found, wanted)
                         result.held_back = True
                     else:
-                        answer = _read(found, wanted, reader, max(left, 0), min_one_batch)
+                        answer = self._read(found, wanted, reader, max(left, 0), min_one_batch)
             except StorageFailure as failure:
                 self.replicas.storage_failed(found, failure)
                 answer = _failed(wanted.partition, ErrorCode.KAFKA_STORAGE_ERROR)
@@ -275,6 +280,58 @@ class FetchHandler:
                 return _without_records(replica, wanted, preferred_read_replica=nearby)
         return None
 
+    def _read(
+        self, replica: Replica, wanted: FetchPartition, reader: _Reader, response_left: int, min_one_batch: bool
+    ) -> PartitionData:
+        log = replica.log
+        upper_bound = _readable_end(replica, reader)
+        max_bytes = max(0, min(wanted.partition_max_bytes, response_left))
+        records: Buffer = b""
+        committed_only = reader.isolation_level == READ_COMMITTED and not reader.is_follower
+        aborted: list[AbortedTransaction] | None = [] if committed_only else None
+        if max_bytes > 0 or min_one_batch:
+            offset = (
+                wanted.fetch_offset
+                if reader.is_follower
+                else replica.past_emptied(wanted.fetch_offset, upper_bound=upper_bound)
+            )
+            result = sendable_records(
+                log,
+                offset,
+                max_bytes=max_bytes,
+                upper_bound=upper_bound,
+                min_one_batch=min_one_batch,
+                unread=reader.takes_unread,
+            )
+            if isinstance(result, OffsetOutOfRange):
+                return _out_of_range(replica, wanted, reader)
+            # The encoder leaves unread bytes as they are. Whoever decodes a reply gets buffers, so the type says that.
+            records = cast(Buffer, result.records)
+            if isinstance(result.records, UnreadBytes):
+                result.records.report_to(partial(self._cannot_send, replica))
+            if aborted is not None and records:
+                aborted = [
+                    AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset)
+                    for each in aborted_transactions(log, wanted.fetch_offset, upper_bound=end_offset_of(log, result))
+                ]
+        return PartitionData(
+            partition_index=wanted.partition,
+            high_watermark=log.high_watermark,
+            last_stable_offset=log.last_stable_offset,
+            log_start_offset=log.log_start_offset,
+            aborted_transactions=aborted,
+            preferred_read_replica=THE_LEADER,
+            records=records,
+        )
+
+    def _cannot_send(self, replica: Replica, cause: OSError) -> None:
+        """The disk has refused what was to be sent from it, which takes it offline as if it had been read before."""
+        try:
+            with replica.log.guard:
+                raise cause
+        except StorageFailure as failure:
+            self.replicas.storage_failed(replica, failure)
+
     def _respond(self, plan: FetchPlan, answers: Answers, context: RequestContext) -> FetchResponse:
         topics: dict[tuple[str, bytes], list[PartitionData]] = {}
         hints = LeaderHints(self.metadata.image, context.listener) if context.version >= _LEADER_HINTS_FROM else None
@@ -317,43 +374,6 @@ def _state_of(replica: Replica) -> tuple[int, ...]:
 
 def _readable_end(replica: Replica, reader: _Reader) -> int:
     return replica.log.log_end_offset if reader.is_follower else replica.readable_end(reader.isolation_level)
-
-
-def _read(
-    replica: Replica, wanted: FetchPartition, reader: _Reader, response_left: int, min_one_batch: bool
-) -> PartitionData:
-    log = replica.log
-    upper_bound = _readable_end(replica, reader)
-    max_bytes = max(0, min(wanted.partition_max_bytes, response_left))
-    records = b""
-    committed_only = reader.isolation_level == READ_COMMITTED and not reader.is_follower
-    aborted: list[AbortedTransaction] | None = [] if committed_only else None
-    if max_bytes > 0 or min_one_batch:
-        offset = (
-            wanted.fetch_offset
-            if reader.is_follower
-            else replica.past_emptied(wanted.fetch_offset, upper_bound=upper_bound)
-        )
-        result = read_records(
-            replica.log, offset, max_bytes=max_bytes, upper_bound=upper_bound, min_one_batch=min_one_batch
-        )
-        if isinstance(result, OffsetOutOfRange):
-            return _out_of_range(replica, wanted, reader)
-        records = result.records
-        if aborted is not None and records:
-            aborted = [
-                AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset)
-                for each in aborted_transactions(log, wanted.fetch_offset, upper_bound=end_offset_of(log, result))
-            ]
-    return PartitionData(
-        partition_index=wanted.partition,
-        high_watermark=log.high_watermark,
-        last_stable_offset=log.last_stable_offset,
-        log_start_offset=log.log_start_offset,
-        aborted_transactions=aborted,
-        preferred_read_replica=THE_LEADER,
-        records=records,
-    )
 
 
 def _divergence(replica: Replica, wanted: FetchPartition) -> PartitionData | None:

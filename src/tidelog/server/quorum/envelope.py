@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
+from typing import cast
 
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.principal import Principal
@@ -99,7 +100,8 @@ def unseal(envelope: EnvelopeRequest, apis: Mapping[int, Api]) -> Forwarded:
 
 def seal_reply(forwarded: Forwarded, response: Message) -> EnvelopeResponse:
     pieces = response_frame(forwarded.api_key, forwarded.version, forwarded.correlation_id, response)
-    return EnvelopeResponse(response_data=b"".join(pieces)[LENGTH_SIZE:])
+    # What is forwarded has no records, so nothing is unread.
+    return EnvelopeResponse(response_data=b"".join(cast(list[Buffer], pieces))[LENGTH_SIZE:])
 
 
 def unseal_reply(envelope: EnvelopeResponse, api_key: int, version: int) -> Message:

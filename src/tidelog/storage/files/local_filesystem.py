@@ -12,9 +12,11 @@ from typing import NamedTuple
 
 from mypy_extensions import mypyc_attr
 
+from tidelog.model.unread import BytesChanged, UnreadBytes
 from tidelog.records.batch import Buffer
 from tidelog.storage.files.filesystem import File, Lock
 from tidelog.storage.files.open_files import OpenFile, OpenFiles
+from tidelog.storage.files.slices import SliceableFile
 
 logger = logging.getLogger(__name__)
 
@@ -29,8 +31,52 @@ FEW_DESCRIPTORS = 4096
 _BOOT_ID_PATH = "/proc/sys/kernel/random/boot_id"
 
 
+class FileSlice(UnreadBytes):
+    """A part of a file. It keeps the file open, but not from being cut or removed."""
+
+    __slots__ = ("_cuts_before", "_file", "_files", "_left", "_position")
+
+    def __init__(self, files: OpenFiles, file: OpenFile, position: int, size: int, *, cuts_before: int) -> None:
+        """`cuts_before` is what `OpenFiles.add_slice` has said."""
+        super().__init__()
+        self._files = files
+        self._file = file
+        self._position = position
+        self._left = size
+        self._cuts_before = cuts_before
+
+    def __len__(self) -> int:
+        return self._left
+
+    def send(self, connection: int) -> int:
+        self._check()
+        position, left = self._position, self._left
+        sent = self._files.use(self._file, lambda descriptor: os.sendfile(connection, descriptor, position, left))
+        if sent == 0:
+            raise BytesChanged(f"{self._file.path} ends at byte {position}, {left} bytes too early")
+        self._position += sent
+        self._left -= sent
+        return sent
+
+    def read(self) -> bytes:
+        self._check()
+        position, left = self._position, self._left
+        data = self._files.use(self._file, lambda descriptor: _read(descriptor, position, left))
+        if len(data) < left:
+            raise BytesChanged(f"{self._file.path} ends at byte {position + len(data)}, before {position + left}")
+        return data
+
+    def _check(self) -> None:
+        cuts = self._file.cuts
+        if len(cuts) > self._cuts_before and min(cuts[self._cuts_before :]) < self._position + self._left:
+            raise BytesChanged(f"{self._file.path} has been cut to {min(cuts[self._cuts_before :])} bytes")
+
+    def __del__(self) -> None:
+        self._files.drop_slice(self._file)
+
+
 @mypyc_attr(allow_interpreted_subclasses=True)
-class LocalFile:
+class LocalFile(SliceableFile):
     """An open file. Closed by `close`, or by Python when nobody holds it any more."""
 
     __slots__ = ("_file", "_files")
@@ -49,13 +95,19 @@ class LocalFile:
 
     def truncate(self, size: int) -> None:
         self._file.is_dirty = True
-        self._files.use(self._file, lambda descriptor: os.ftruncate(descriptor, size))
+        self._files.truncate(self._file, size)
 
     def sync(self) -> None:
         self._files.sync(self._file)
 
     def size(self) -> int:
         return self._files.use(self._file, lambda descriptor: os.fstat(descriptor).st_size)
+
+    def slice(self, position: int, size: int) -> UnreadBytes | None:
+        cuts_before = self._files.add_slice(self._file, position + size)
+        if cuts_before < 0:
+            return None
+        return FileSlice(self._files, self._file, position, size, cuts_before=cuts_before)
 
     def close(self) -> None:
         self._files.close(self._file)

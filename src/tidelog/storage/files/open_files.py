@@ -6,6 +6,9 @@ the next use. An open file still is more than its path: its holder can continue 
 removed. A file that was written to is synced before its descriptor is closed, because once nobody holds the
 file, the kernel may forget that writing it back has failed.
 
+A part of a file that is being sent to a reader does not hold its file: if the file is cut or removed, the reader is
+refused the rest. Otherwise readers that are slow could use up the descriptors with files that nobody else needs.
+
 Some descriptors are kept in reserve. When the system has none left and no file is idle, one of those lets a checkpoint
 be written or an index be read; it goes back into the reserve when that file is closed.
 """
@@ -17,9 +20,10 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
+from tidelog.model.unread import BytesChanged
 from tidelog.storage.files.filesystem import TOO_MANY_OPEN_FILES
 
 T = TypeVar("T")
@@ -39,6 +43,11 @@ class OpenFile:
     is_dirty: bool = False
     # Whether its path no longer leads to it, so that it could not be reopened.
     is_pinned: bool = False
+    # Whether its holder has closed it: then only the slices are left, of which these are so many.
+    is_closed: bool = False
+    slices: int = 0
+    # The sizes that it was cut to since the first of its slices was made.
+    cuts: list[int] = field(default_factory=list)
 
 
 class OpenFiles:
@@ -106,6 +115,8 @@ class OpenFiles:
         """Work with the descriptor, which stays open meanwhile."""
         with self._lock:
             if file.descriptor < 0:
+                if file.is_pinned:
+                    raise BytesChanged(f"{file.path} has been removed")
                 self._make_room()
                 file.descriptor = self.descriptor_of(file.path, os.O_RDWR)
                 self._with_descriptor[file] = None
@@ -131,14 +142,45 @@ class OpenFiles:
             file.is_dirty = True
             raise
 
+    def truncate(self, file: OpenFile, size: int) -> None:
+        with self._lock:
+            # Before the file is cut: what is appended afterwards may lie where a slice is.
+            for same in (file, *self._by_path.get(file.path, ())):
+                if same.slices:
+                    same.cuts.append(size)
+        self.use(file, lambda descriptor: os.ftruncate(descriptor, size))
+
     def close(self, file: OpenFile) -> None:
         with self._lock:
-            same_path = self._by_path.get(file.path)
-            if same_path is not None:
-                same_path.pop(file, None)
-                if not same_path:
-                    del self._by_path[file.path]
-            self._close_descriptor(file)
+            file.is_closed = True
+            if not file.slices:
+                self._forget(file)
+            elif file.is_pinned and not file.users:
+                self._close_descriptor(file)
+
+    def add_slice(self, file: OpenFile, end: int) -> int:
+        """How often the file was cut before; -1 if it is shorter than to `end`, and there is no slice."""
+        with self._lock:
+            if self.use(file, os.fstat).st_size < end:
+                return -1
+            file.slices += 1
+            return len(file.cuts)
+
+    def drop_slice(self, file: OpenFile) -> None:
+        with self._lock:
+            file.slices -= 1
+            if not file.slices:
+                file.cuts.clear()
+                if file.is_closed:
+                    self._forget(file)
+
+    def _forget(self, file: OpenFile) -> None:
+        same_path = self._by_path.get(file.path)
+        if same_path is not None:
+            same_path.pop(file, None)
+            if not same_path:
+                del self._by_path[file.path]
+        self._close_descriptor(file)
 
     # -- names that change ---------------------------------------------------------------------------------------
 
@@ -162,7 +204,11 @@ class OpenFiles:
     def _pin(self, path: str) -> None:
         """Whoever holds the file at `path` keeps it, whatever comes to that path."""
         for file in self._by_path.pop(path, {}):
-            if file.descriptor < 0:
+            if file.is_closed:
+                # Only slices are left, which hold nothing.
+                if not file.users:
+                    self._close_descriptor(file)
+            elif file.descriptor < 0:
                 file.descriptor = self.descriptor_of(path, os.O_RDWR)
                 self._with_descriptor[file] = None
             file.is_pinned = True

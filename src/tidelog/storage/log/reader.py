@@ -14,12 +14,16 @@ from tidelog.records.timestamp_search import TimestampSearch
 from tidelog.storage.indexes.entry_file import CorruptIndex
 from tidelog.storage.log.config import LogConfig
 from tidelog.storage.log.log import Log
-from tidelog.storage.log.results import OffsetOutOfRange, ReadResult
+from tidelog.storage.log.results import OffsetOutOfRange, ReadResult, SendableResult
 from tidelog.storage.recovery.segment_recovery import rebuild_indexes
 from tidelog.storage.segments.batch_scan import BatchPosition
 from tidelog.storage.segments.segment import Segment
 
 logger = logging.getLogger(__name__)
+
+# Fewer bytes cost less to read than to send from their file, as measured (decision 39). From here on, each read also
+# takes fresh pages from the system, because malloc keeps none of that size.
+UNREAD_FROM = 128 * 1024
 
 
 def read_records(
@@ -31,18 +35,50 @@ def read_records(
     batch is whole or, if it does not fit and `min_one_batch` is not set, there is none. Raises StorageFailure, and
     CorruptBatch if the batch that holds `offset` is damaged or missing.
     """
-    end = log.log_end_offset
-    if offset < log.log_start_offset or offset > end:
-        return OffsetOutOfRange(offset=offset, log_start_offset=log.log_start_offset, log_end_offset=end)
+    if not log.log_start_offset <= offset <= log.log_end_offset:
+        return _out_of_range(log, offset)
     if upper_bound is None:
-        upper_bound = end
+        upper_bound = log.log_end_offset
     if offset >= upper_bound:
         return ReadResult(b"", log.segments.active.base_offset, log.segments.active.size)
     with log.guard:
-        return _read_records(log, offset, max_bytes=max_bytes, upper_bound=upper_bound, min_one_batch=min_one_batch)
+        return _read(log, _find_records(log, offset, max_bytes, upper_bound, min_one_batch))
 
 
-def _read_records(log: Log, offset: int, *, max_bytes: int, upper_bound: int, min_one_batch: bool) -> ReadResult:
+def sendable_records(
+    log: Log, offset: int, *, max_bytes: int, upper_bound: int, min_one_batch: bool, unread: bool
+) -> SendableResult | OffsetOutOfRange:
+    """As `read_records`, but with `unread` many bytes stay in their file if nothing needs to be found out about them:
+    they have been checked since the start, or were written by this process, and the file is long enough."""
+    if not log.log_start_offset <= offset <= log.log_end_offset:
+        return _out_of_range(log, offset)
+    if offset >= upper_bound:
+        return SendableResult(b"", log.segments.active.base_offset, log.segments.active.size)
+    with log.guard:
+        found = _find_records(log, offset, max_bytes, upper_bound, min_one_batch)
+        segment, position, size, _ = found
+        if unread and size >= UNREAD_FROM and segment.is_checked(position, position + size):
+            records = segment.slice(position, size)
+            if records is not None:
+                return SendableResult(records, segment.base_offset, position)
+        result = _read(log, found)
+        return SendableResult(result.records, result.segment_base_offset, result.position)
+
+
+def _out_of_range(log: Log, offset: int) -> OffsetOutOfRange:
+    return OffsetOutOfRange(offset=offset, log_start_offset=log.log_start_offset, log_end_offset=log.log_end_offset)
+
+
+class _Found(NamedTuple):
+    """Where the records are, and the first offset of their first batch."""
+
+    segment: Segment
+    position: int
+    size: int
+    first_offset: int
+
+
+def _find_records(log: Log, offset: int, max_bytes: int, upper_bound: int, min_one_batch: bool) -> _Found:
     segments, config = log.segments, log.config
     gapless = not log.may_have_gaps
     segment = segments.floor(offset)
@@ -60,7 +96,7 @@ def _read_records(log: Log, offset: int, *, max_bytes: int, upper_bound: int, mi
         # The cleaner may have removed everything from `offset` to the end of the segment.
         segment = segments.after(segment)
     else:
-        return ReadResult(b"", segments.active.base_offset, segments.active.size)
+        return _Found(segments.active, segments.active.size, 0, offset)
     limit = segment.size
     if upper_bound < log.log_end_offset:
         following = segments.after(segment)
@@ -73,12 +109,16 @@ def _read_records(log: Log, offset: int, *, max_bytes: int, upper_bound: int, mi
     position = found.position
     if max_bytes < found.size:
         max_bytes = found.size if min_one_batch else 0
-    size = min(max_bytes, limit - position)
-    if size <= 0:
+    return _Found(segment, position, max(0, min(max_bytes, limit - position)), found.base_offset)
+
+
+def _read(log: Log, found: _Found) -> ReadResult:
+    segment, position, size, first_offset = found
+    if size == 0:
         return ReadResult(b"", segment.base_offset, position)
     records = segment.read(position, size)
     if len(records) < size or not segment.is_checked(position, position + size):
-        records = _good_part(segment, position, records, size, offset=found.base_offset, gapless=gapless)
+        records = _good_part(segment, position, records, size, offset=first_offset, gapless=not log.may_have_gaps)
     return ReadResult(records, segment.base_offset, position)
 
 
@@ -146,7 +186,7 @@ def locate(segment: Segment, config: LogConfig, offset: int) -> BatchPosition | 
         return segment.locate(offset)
 
 
-def end_offset_of(log: Log, result: ReadResult) -> int:
+def end_offset_of(log: Log, result: ReadResult | SendableResult) -> int:
     """An offset above everything in `result`, and not much higher; found in the index. Raises StorageFailure."""
     segment = log.segments.floor(result.segment_base_offset)
     if segment is None:

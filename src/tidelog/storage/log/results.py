@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from tidelog.model.unread import UnreadBytes
+
 
 class AppendResult(NamedTuple):
     """The batches are in the log, now or since an earlier attempt."""
@@ -22,6 +24,14 @@ class ReadResult(NamedTuple):
 
     records: bytes
     # Where the records are: the first offset of the segment, and the position in it.
+    segment_base_offset: int
+    position: int
+
+
+class SendableResult(NamedTuple):
+    """As ReadResult, for a reader to whom the records are sent as they are: those may still be in their file."""
+
+    records: bytes | UnreadBytes
     segment_base_offset: int
     position: int
 

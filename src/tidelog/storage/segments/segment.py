@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from typing import NamedTuple, Self
 
 from tidelog.model.invariants import require
+from tidelog.model.unread import UnreadBytes
 from tidelog.records.batch import NO_TIMESTAMP, BatchHeader, Buffer, CorruptBatch
 from tidelog.storage.files.file_names import (
     INDEX_SUFFIXES,
@@ -25,6 +26,7 @@ from tidelog.storage.files.file_names import (
     segment_prefix,
 )
 from tidelog.storage.files.filesystem import File, FileSystem, means_full, sync_file
+from tidelog.storage.files.slices import SliceableFile
 from tidelog.storage.indexes.entry_file import CorruptIndex
 from tidelog.storage.indexes.offset_index import OffsetIndex
 from tidelog.storage.indexes.time_index import TimeIndex
@@ -261,6 +263,11 @@ class Segment:
             return self._file.read(position, size)
         with self._reading() as file:
             return file.read(position, size)
+
+    def slice(self, position: int, size: int) -> UnreadBytes | None:
+        """The same bytes, unread; None where they have to be read, which then also finds out whether they are there."""
+        with self._reading() as file:
+            return file.slice(position, size) if isinstance(file, SliceableFile) else None
 
     def is_checked(self, position: int, end: int) -> bool:
         """Whether this process has seen that the batches there are good."""
