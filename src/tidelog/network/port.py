@@ -16,6 +16,8 @@ AnyProtocol = TypeVar("AnyProtocol", bound=asyncio.BaseProtocol)
 
 # Enough for a fleet that reconnects at once after a restart; the kernel caps it at net.core.somaxconn.
 LISTEN_BACKLOG = 1024
+# Of buffers: as large as the system makes them.
+SYSTEM_SIZED = -1
 
 
 class Listening(Protocol):
@@ -37,7 +39,16 @@ class Listening(Protocol):
 class Network(Protocol):
     """Where a process listens and connects."""
 
-    async def listen(self, protocol_factory: Callable[[], asyncio.BaseProtocol], host: str, port: int) -> Listening: ...
+    async def listen(
+        self,
+        protocol_factory: Callable[[], asyncio.BaseProtocol],
+        host: str,
+        port: int,
+        *,
+        send_buffer_bytes: int = SYSTEM_SIZED,
+    ) -> Listening:
+        """`send_buffer_bytes` is how much of what an accepted connection sends may be on its way in the system."""
+        ...
 
     async def connect(
         self, protocol_factory: Callable[[], AnyProtocol], host: str, port: int
@@ -56,9 +67,23 @@ class Network(Protocol):
 class AsyncioNetwork:
     """TCP on the running event loop."""
 
-    async def listen(self, protocol_factory: Callable[[], asyncio.BaseProtocol], host: str, port: int) -> Listening:
+    async def listen(
+        self,
+        protocol_factory: Callable[[], asyncio.BaseProtocol],
+        host: str,
+        port: int,
+        *,
+        send_buffer_bytes: int = SYSTEM_SIZED,
+    ) -> Listening:
         loop = asyncio.get_running_loop()
-        server = await loop.create_server(protocol_factory, host or None, port, backlog=LISTEN_BACKLOG)
+        server = await loop.create_server(
+            protocol_factory, host or None, port, backlog=LISTEN_BACKLOG, start_serving=False
+        )
+        if send_buffer_bytes > 0:
+            for listening in server.sockets:
+                # Accepted connections inherit it.
+                listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer_bytes)
+        await server.start_serving()
         return _AsyncioListening(server)
 
     async def connect(

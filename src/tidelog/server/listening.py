@@ -18,8 +18,9 @@ from tidelog.server.failures import StartFailure, reason
 class Listeners:
     """From `open` to `close`."""
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: Network, send_buffer_bytes: int) -> None:
         self._network = network
+        self._send_buffer_bytes = send_buffer_bytes
         self._listening: dict[str, Listening] = {}
 
     async def open(self, listeners: tuple[Listener, ...], service: RequestService, memory: RequestMemory) -> None:
@@ -31,7 +32,9 @@ class Listeners:
 
     async def _open(self, factory: Callable[[], ServerConnection], listener: Listener) -> Listening:
         try:
-            return await self._network.listen(factory, listener.host, listener.port)
+            return await self._network.listen(
+                factory, listener.host, listener.port, send_buffer_bytes=self._send_buffer_bytes
+            )
         except OSError as error:
             raise StartFailure(
                 f"cannot listen on {listener.host or '*'}:{listener.port}: {reason(error)}; "

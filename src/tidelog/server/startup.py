@@ -86,8 +86,8 @@ class RunningNode:
         self._config = config
         self._ports = ports or system_ports()
         self._broker_gone = broker_gone
-        self._listeners = Listeners(self._ports.network)
-        self._controller_listeners = Listeners(self._ports.network)
+        self._listeners = Listeners(self._ports.network, config.socket_send_buffer_bytes)
+        self._controller_listeners = Listeners(self._ports.network, config.socket_send_buffer_bytes)
         self._metrics_listening: Listening | None = None
         self._directories: list[LogDirectory] = []
         self._node: Node | None = None

@@ -53,6 +53,9 @@ class NetworkSection:
     request_timeout_ms: int = integer(30_000, "How long a node waits for the reply of another node.")
     socket_connection_setup_timeout_ms: int = long(10_000, "How long a broker waits for a connection to another one.")
     socket_request_max_bytes: int = integer(100 << 20, "The size of the largest request that is read.", POSITIVE)
+    socket_send_buffer_bytes: int = integer(
+        102_400, "The size of a connection's buffer for what is sent (SO_SNDBUF); below 1 the system decides."
+    )
     fetch_max_bytes: int = integer(55 << 20, "The most bytes of records that one fetch returns.", Between(1024))
     max_incremental_fetch_session_cache_slots: int = integer(
         1000, "How many fetch sessions a broker keeps.", NOT_NEGATIVE

@@ -36,11 +36,10 @@ _ROWS: dict[str, tuple[Row, ...]] = {
         ("num.replica.alter.log.dirs.threads", _INT, None),
         ("num.replica.fetchers", _INT, 1, _DYNAMIC),
     ),
-    "the operating system sizes the buffers of sockets, and up to 1024 new connections may wait": (
+    "the operating system sizes the buffers for what is received, and up to 1024 new connections may wait": (
         ("replica.socket.receive.buffer.bytes", _INT, 65_536),
         ("socket.listen.backlog.size", _INT, 50),
         ("socket.receive.buffer.bytes", _INT, 102_400),
-        ("socket.send.buffer.bytes", _INT, 102_400),
     ),
     "connections are limited by their number only, see max.connections": (
         ("max.connection.creation.rate", _INT, 2147483647, _DYNAMIC),

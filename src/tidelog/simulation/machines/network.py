@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tidelog.network.port import AnyProtocol, Listening
+from tidelog.network.port import SYSTEM_SIZED, AnyProtocol, Listening
 from tidelog.simulation.checks.trace import Trace
 from tidelog.simulation.machines.loop import SimulatedLoop
 from tidelog.simulation.machines.process import CURRENT, Process, os_error
@@ -259,7 +259,15 @@ class ProcessNetwork:
     fabric: Fabric
     process: Process
 
-    async def listen(self, protocol_factory: Callable[[], asyncio.BaseProtocol], host: str, port: int) -> Listening:
+    async def listen(
+        self,
+        protocol_factory: Callable[[], asyncio.BaseProtocol],
+        host: str,
+        port: int,
+        *,
+        send_buffer_bytes: int = SYSTEM_SIZED,
+    ) -> Listening:
+        """Every simulated connection has the same window."""
         self.process.check_alive()
         assert CURRENT.get() is self.process, "a process listens from its own code"
         return self.fabric.listen(self.process, protocol_factory, host, port)
