@@ -29,6 +29,7 @@ from tidelog.protocol.codec import Buffer, ProtocolError, encode_uvarint, plain_
 from tidelog.protocol.frames import COALESCE_BELOW, LENGTH, coalesce
 from tidelog.protocol.implementation import MessageCodec
 from tidelog.protocol.messages.api_versions_request import ApiVersionsRequest
+from tidelog.protocol.messages.fetch_request import FetchRequest
 from tidelog.protocol.messages.fetch_response import (
     FetchableTopicResponse,
     FetchResponse,
@@ -38,6 +39,7 @@ from tidelog.protocol.messages.fetch_response import (
 from tidelog.protocol.messages.heartbeat_request import HeartbeatRequest
 from tidelog.protocol.messages.metadata_request import MetadataRequest
 from tidelog.protocol.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
+from tidelog.protocol.messages.produce_response import ProduceResponse
 from tidelog.protocol.messages.sasl_authenticate_request import SaslAuthenticateRequest
 from tidelog.protocol.schema import Message, covers, replaced
 
@@ -139,6 +141,37 @@ def test_a_class_that_does_more_than_store_is_called(compiled: MessageCodec) -> 
     assert compiled.decode(Bounded, b"\0\0\0\xff", 0, 0)[0].number == 100
     assert compiled.decode(Inverted, b"\0\0\0\xff", 0, 0)[0].number == ~255
     assert compiled.decode(Computed, b"\0\0\0\x04\x01\x00\x02\x02a", 1, 0)[0].name == "a"
+
+
+def test_messages_are_filled_whether_their_classes_are_compiled_or_not(compiled: MessageCodec) -> None:
+    generated: list[type[Message]] = [FetchResponse, ProduceResponse, FetchRequest, ProduceRequest]
+    for kind in generated:
+        assert compiled.is_filled(kind, kind.SCHEMA.valid[1]), kind.__name__
+    doing_more: list[type[Message]] = [Bounded, Inverted, Computed]
+    for kind in doing_more:
+        assert not compiled.is_filled(kind, 0), kind.__name__
+
+
+# From the second on, a compiled class keeps numbers as objects.
+LARGE = (2**62 - 1, 2**62, 2**62 + 1, 2**63 - 1, -(2**62), -(2**62) - 1, -(2**63))
+
+
+@pytest.mark.parametrize("number", LARGE)
+def test_both_write_and_read_large_numbers_alike(compiled: MessageCodec, number: int) -> None:
+    message = with_numbers(number)
+    data = plain_encode(message, 17)
+
+    assert compiled.encode(message, 17) == data
+    decoded, _ = compiled.decode(FetchResponse, data, 17, 0)
+    assert decoded == plain_decode(FetchResponse, data, 17)[0]
+    again = decoded.responses[0].partitions[0]
+    assert (again.high_watermark, again.log_start_offset) == (number, -1)
+    assert compiled.encode(decoded, 17) == data
+
+
+def with_numbers(*numbers: int) -> FetchResponse:
+    partitions = [PartitionData(partition_index=3, high_watermark=number) for number in numbers]
+    return FetchResponse(responses=[FetchableTopicResponse(topic_id=bytes(16), partitions=partitions)])
 
 
 def test_equal_structs_that_are_not_the_default_itself_are_not_sent(compiled: MessageCodec) -> None:
@@ -416,6 +449,10 @@ def leaky() -> Iterator[tuple[type[Message], int, bytes]]:
     everything = plain_encode(Everything(list_string=[text] * 50, tagged_one_Inner=Inner(number=5)), 3)
     yield Everything, 3, everything
     yield Everything, 3, everything[:-1]
+    # Objects of compiled classes, with numbers that are objects.
+    fetched = plain_encode(with_numbers(*LARGE * 20), 17)
+    yield FetchResponse, 17, fetched
+    yield FetchResponse, 17, fetched[:-1]
     computed = plain_encode(Computed(name=text), 1)
     yield Computed, 1, computed
     # Two tagged fields are said to follow, and one does.

@@ -5,12 +5,13 @@ writing fills a buffer that grows. Nothing is trusted: `_need` is asked before e
 the bytes that are left before anything is allocated. Where the plain codec raises, this one raises, with exceptions of
 the same kinds; tests/protocol/test_compiled_codec.py holds the two beside each other.
 
-Messages are made by calling their class, or, where the class is seen to do nothing but store its arguments in slots, by
-filling the slots: `_lay_out` says when. Which of the two codecs runs is decided in `tidelog.protocol.implementation`.
+Messages are made by calling their class, or, where the class is seen to do nothing but store its arguments in slots or
+in the memory of a compiled object, by filling that: `_lay_out` says when. Which of the two codecs runs is decided in
+`tidelog.protocol.implementation`.
 """
 
 from struct import error as StructError
-from types import MemberDescriptorType
+from types import GetSetDescriptorType, MemberDescriptorType
 
 from tidelog.model.unread import UnreadBytes
 
@@ -65,6 +66,11 @@ cdef enum:
     COPY_ONCE_FROM = 4096
     # Tagged fields are counted in one byte.
     MOST_TAGS = 127
+    # Of an object of a compiled class, before its fields: reference count, type, methods.
+    HEAD_WORDS = 3
+
+# Larger numbers are kept as objects by compiled classes.
+cdef int64_t MOST_PACKED = (<int64_t>1 << 62) - 1
 
 cdef enum Code:
     BOOL
@@ -113,6 +119,8 @@ cdef struct Step:
     int64_t tag
     # Where its value goes, from the beginning of the message or of the array of arguments.
     Py_ssize_t place
+    # It goes there as mypyc keeps integers: twice the number, or a pointer to a large one with its last bit set.
+    bint packed
     PyObject* name
     PyObject* default
     PyObject* plan
@@ -124,6 +132,8 @@ cdef class Plan:
     cdef object kind
     cdef bint flexible
     cdef bint is_laid_out
+    # Of a class compiled by mypyc: the word behind the head of each of its objects.
+    cdef void* methods
     cdef int inline_count
     cdef int present_count
     cdef int count
@@ -139,6 +149,11 @@ cdef class Plan:
 # Making plans. Nothing here is asked for again once a plan has been made.
 
 ctypedef object (*New)(PyTypeObject* kind, PyObject* positional, PyObject* keywords)
+
+cdef extern from "Python.h":
+    ctypedef struct AllocatingType "PyTypeObject":
+        object (*tp_alloc)(PyTypeObject* kind, Py_ssize_t items)
+
 
 cdef dict _messages = {}
 cdef dict _structs = {}
@@ -222,13 +237,15 @@ cdef int _make_step(Plan plan, Step* step, object field, object version, object 
 
 
 cdef int _lay_out(Plan plan) except -1:
-    """Fill the slots of new messages directly, if their class keeps every field in a slot and does nothing else.
+    """Fill new messages directly, if their class keeps every field in a slot and does nothing else.
 
-    The class is tried out: whatever it is called with must come back from the slots. Where a class is compiled, or does
-    more than to store, it is called for each message.
+    The class is tried out: whatever it is called with must come back from the slots. Where a class does more than to
+    store, it is called for each message.
     """
     names = [field.name for field in plan.kind.SCHEMA.fields]
     slots = [vars(plan.kind).get(name) for name in names]
+    if names and all([type(slot) is GetSetDescriptorType for slot in slots]):
+        return _lay_out_compiled(plan)
     if not names or not all([type(slot) is MemberDescriptorType for slot in slots]):
         return 0
     places = {}
@@ -256,8 +273,89 @@ cdef int _lay_out(Plan plan) except -1:
     return 0
 
 
+cdef int _lay_out_compiled(Plan plan) except -1:
+    """The same for a class compiled by mypyc, which has no slots, but a word of memory for each field.
+
+    Nothing is assumed about their order, nor that they are there at all: two objects are made, one with small and one
+    with large numbers, and every word behind the first three (reference count, type, methods) must be what one field
+    was given. Fields that are not kept in a whole word, such as a bool, are not found, and then the class is called.
+    """
+    fields = plan.kind.SCHEMA.fields
+    if (<PyTypeObject*>plan.kind).tp_basicsize != <Py_ssize_t>((HEAD_WORDS + len(fields)) * sizeof(void*)):
+        return 0
+    small = {field.name: _trial(plan.kind, field, 10_000 + 7 * index) for index, field in enumerate(fields)}
+    large = {field.name: _trial(plan.kind, field, INT64_MAX - 7 * index) for index, field in enumerate(fields)}
+    if None in small.values():
+        return 0
+    try:
+        first, second = plan.kind(**small), plan.kind(**large)
+    except Exception:
+        # It does something with its arguments.
+        return 0
+    if type(first) is not plan.kind or _word(first, HEAD_WORDS - 1) != _word(second, HEAD_WORDS - 1):
+        return 0
+    places = {}
+    words = [(_word(first, at), _word(second, at)) for at in range(HEAD_WORDS + len(fields))]
+    for name in small:
+        expected = (_kept_as(small[name]), _kept_as(large[name]))
+        found = [at for at in range(HEAD_WORDS, len(words)) if words[at] == expected]
+        if len(found) != 1:
+            return 0
+        places[name] = found[0] * sizeof(void*)
+    for index in range(plan.count):
+        name = <object>plan.steps[index].name
+        plan.steps[index].place = places[name]
+        plan.steps[index].packed = type(small[name]) is int
+    plan.methods = <void*><size_t>_word(first, HEAD_WORDS - 1)
+    plan.is_laid_out = True
+    return 0
+
+
+cdef object _trial(object kind, object field, number):
+    """A value for the field that no other field and no default has; None where it would not be kept in one word."""
+    element = field.kind.removeprefix("[]")
+    if element != field.kind:
+        return [number]
+    code = _CODES.get(element, STRUCT)
+    if code == STRUCT:
+        return kind.STRUCTS[element]()
+    if code == STRING:
+        return str(number)
+    if code in (BYTES, RECORDS, UUID):
+        return str(number).encode()
+    if code in (INT8, INT16, UINT16, INT32, UINT32, INT64):
+        return number
+    return None
+
+
+cdef object _word(object message, Py_ssize_t index):
+    return (<size_t*><PyObject*>message)[index]
+
+
+cdef object _kept_as(object value):
+    if type(value) is not int:
+        return <size_t><PyObject*>value
+    if -MOST_PACKED - 1 <= value <= MOST_PACKED:
+        return value << 1
+    return <size_t><PyObject*>value | 1
+
+
 cdef inline object _new_message(Plan plan):
+    if plan.methods != NULL:
+        return _new_compiled(plan)
     return (<New>(<PyTypeObject*>plan.kind).tp_new)(<PyTypeObject*>plan.kind, <PyObject*>_nothing, NULL)
+
+
+cdef inline object _new_compiled(Plan plan):
+    """All words but those of its head are 0, which is no object yet or the number 0."""
+    message = (<AllocatingType*>plan.kind).tp_alloc(<PyTypeObject*>plan.kind, 0)
+    (<void**><PyObject*>message)[HEAD_WORDS - 1] = plan.methods
+    return message
+
+
+def is_filled(kind, version):
+    """Whether messages of this kind are filled; otherwise they are made by calling their class."""
+    return _plan_of_message(kind, version).is_laid_out
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -321,7 +419,10 @@ cdef int _fill(Plan plan, Reader* reader, char* target, int count) except -1:
     """Read all fields, and give their defaults to those of the first `count` that are not there."""
     cdef int index
     for index in range(plan.inline_count):
-        _put(target, &plan.steps[index], _read_value(&plan.steps[index], plan.steps[index].code, reader))
+        if plan.steps[index].packed:
+            _put_number(target, &plan.steps[index], _read_integer(plan.steps[index].code, reader))
+        else:
+            _put(target, &plan.steps[index], _read_value(&plan.steps[index], plan.steps[index].code, reader))
     for index in range(plan.inline_count, count):
         _put(target, &plan.steps[index], <object>plan.steps[index].default)
     if plan.flexible:
@@ -329,13 +430,34 @@ cdef int _fill(Plan plan, Reader* reader, char* target, int count) except -1:
     return 0
 
 
-cdef inline void _put(char* target, Step* step, object value) noexcept:
+cdef inline int _put_number(char* target, Step* step, int64_t number) except -1:
+    if -MOST_PACKED - 1 <= number <= MOST_PACKED:
+        _put_packed(target, step, <size_t>(number << 1))
+    else:
+        large = PyLong_FromLongLong(number)
+        Py_INCREF(large)
+        _put_packed(target, step, <size_t><PyObject*>large | 1)
+    return 0
+
+
+cdef inline void _put_packed(char* target, Step* step, size_t word) noexcept:
+    cdef size_t* place = <size_t*>(target + step.place)
+    cdef size_t before = place[0]
+    place[0] = word
+    if before & 1:
+        Py_XDECREF(<PyObject*>(before & ~<size_t>1))
+
+
+cdef inline int _put(char* target, Step* step, object value) except -1:
     cdef PyObject** place = <PyObject**>(target + step.place)
     cdef PyObject* before = place[0]
+    if step.packed:
+        return _put_number(target, step, PyLong_AsLongLong(<PyObject*>value))
     Py_INCREF(value)
     place[0] = <PyObject*>value
     # A tagged field replaces its default.
     Py_XDECREF(before)
+    return 0
 
 
 cdef int _read_tagged(Plan plan, Reader* reader, char* target) except -1:
@@ -401,6 +523,28 @@ cdef object _read_value(Step* step, Code code, Reader* reader):
         return PyLong_FromLongLong(_big_endian_4(at))
     _need(reader, 8)
     return _read_float(at)
+
+
+cdef inline int64_t _read_integer(Code code, Reader* reader) except? -1:
+    """The same as `_read_value` for what is no object in a compiled class."""
+    cdef const uint8_t* at = reader.at
+    if code == INT32:
+        _need(reader, 4)
+        return <int32_t>_big_endian_4(at)
+    if code == INT64:
+        _need(reader, 8)
+        return <int64_t>_big_endian_8(at)
+    if code == INT16:
+        _need(reader, 2)
+        return <int16_t>_big_endian_2(at)
+    if code == INT8:
+        _need(reader, 1)
+        return <int8_t>at[0]
+    if code == UINT16:
+        _need(reader, 2)
+        return _big_endian_2(at)
+    _need(reader, 4)
+    return _big_endian_4(at)
 
 
 cdef inline int _need(Reader* reader, Py_ssize_t size) except -1:
@@ -655,7 +799,13 @@ cdef int _write_struct(Plan plan, object message, Writer* writer) except -1:
 
 cdef inline object _attribute(Step* step, object message, bint is_laid_out):
     cdef PyObject* found
-    if is_laid_out:
+    cdef size_t word
+    if is_laid_out and step.packed:
+        word = (<size_t*>(<char*><PyObject*>message + step.place))[0]
+        # 1 alone is what nothing has been put into.
+        if not word & 1:
+            return PyLong_FromLongLong(<int64_t>word >> 1)
+    elif is_laid_out:
         found = (<PyObject**>(<char*><PyObject*>message + step.place))[0]
         if found != NULL:
             return <object>found
