@@ -15,7 +15,7 @@ from benchmarks.comparison import report
 from benchmarks.comparison.catalogue import all_scenarios
 from benchmarks.comparison.contestants import ApacheKafka, Contestant, Tidelog, Unavailable
 from benchmarks.comparison.figures import APACHE_KAFKA, Result
-from benchmarks.comparison.scenario import Say, Scenario, run_together
+from benchmarks.comparison.scenario import Say, Scenario, run_together, without_plain
 
 # Each module has `run`, which yields rows: what, result, bound.
 ALONE = (
@@ -89,7 +89,7 @@ def _compare(
     """The figures, in the order of the scenarios, and why some could not be measured."""
     sides: list[Contestant] = [Tidelog()]
     problems: list[report.Row] = []
-    if scenarios and not options.alone:
+    if not options.alone and any(not scenario.libraries for scenario in scenarios):
         try:
             sides.append(ApacheKafka.from_maven())
         except Unavailable as problem:
@@ -97,11 +97,14 @@ def _compare(
             problems.append((APACHE_KAFKA, f"cannot be had: {problem}", ""))
     scale = options.scale or (QUICK_SCALE if options.quick else 1.0)
     most_rounds = options.rounds or (QUICK_ROUNDS if options.quick else 100)
+    if options.quick:
+        scenarios = [without_plain(scenario) for scenario in scenarios]
     found: dict[str, Result] = {}
     for _, group in itertools.groupby(sorted(scenarios, key=_servers), key=_servers):
         together = list(group)
-        contestants = sides
-        if together[0].plain and not options.quick:
+        # Client libraries need a server, not something to compare it with.
+        contestants = sides[:1] if together[0].libraries else sides
+        if together[0].plain:
             contestants = [*sides, Tidelog.without_compiled_parts()]
         for scenario, outcome in run_together(together, contestants, scale=scale, most_rounds=most_rounds, say=say):
             if isinstance(outcome, Exception):
@@ -113,9 +116,9 @@ def _compare(
     return [found[name] for name in order if name in found], problems
 
 
-def _servers(scenario: Scenario) -> tuple[int, bool, str]:
+def _servers(scenario: Scenario) -> tuple[int, bool, bool, str]:
     """Scenarios that are equal in this run on the same servers."""
-    return (scenario.nodes, scenario.plain, str(sorted(scenario.properties.items())))
+    return (scenario.nodes, bool(scenario.libraries), scenario.plain, str(sorted(scenario.properties.items())))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""The Python client: its codec, compiled and plain; what sticky partitioning and idempotence change; other libraries.
+"""The Python client: its codec, compiled and plain, and what sticky partitioning and idempotence change.
+
+It is compared with other libraries in `benchmarks.comparison.clients`.
 
 Rates are the best of several runs in processes of their own, with those that are compared taking turns, because a busy
 machine makes single runs worthless. The broker is a process beside them.
@@ -15,13 +17,13 @@ import uuid
 from collections.abc import Iterator
 
 from benchmarks.broker_process import broker, wait_for_nodes
-from benchmarks.client_work import VALUE
+from benchmarks.comparison.client_work import PARTITIONS as TOPIC_PARTITIONS
 
 Row = tuple[str, str, str]
 
 ROUNDS = 2
-PRODUCED = 100_000
-CONSUMED = 300_000
+PRODUCED = 200_000
+VALUE = bytes(100)
 TIMEOUT_SECONDS = 300
 
 # The codec, per core.
@@ -43,10 +45,6 @@ SAMPLED = 10
 LATENCY_BOUND = 0.30
 IDEMPOTENCE_BOUND = 0.20
 
-OTHERS = ("kafka-python", "aiokafka", "confluent-kafka")
-# Theirs is to be reached; librdkafka's is for comparison.
-TO_REACH = ("kafka-python", "aiokafka")
-
 
 def run() -> Iterator[Row]:
     yield from _codec()
@@ -54,10 +52,7 @@ def run() -> Iterator[Row]:
         wait_for_nodes(target, NODES)
         yield from _sticky(target.bootstrap_servers)
     with broker() as target:
-        servers = target.bootstrap_servers
-        yield from _idempotence(servers)
-        yield from _produce(servers)
-        yield from _consume(servers)
+        yield from _idempotence(target.bootstrap_servers)
 
 
 # The codec
@@ -182,60 +177,27 @@ async def _paced(servers: str, partitioner: str) -> tuple[float, float]:
 
 
 def _idempotence(servers: str) -> Iterator[Row]:
-    rates = _best_rates(servers, "produce", ("tidelog", "tidelog without idempotence"), PRODUCED)
+    rates = {"tidelog asyncio": 0.0, "tidelog without idempotence": 0.0}
+    for _ in range(ROUNDS):
+        for library in rates:
+            rates[library] = max(rates[library], _produce(library, servers))
     for library, rate in rates.items():
         yield (f"produce 100-byte records, {library}", f"{rate:,.0f} /s", "")
-    cost = 1 - rates["tidelog"] / rates["tidelog without idempotence"]
+    cost = 1 - rates["tidelog asyncio"] / rates["tidelog without idempotence"]
     yield ("idempotence costs of the throughput", f"{max(cost, 0):.0%}", f"at most {IDEMPOTENCE_BOUND:.0%}")
 
 
-# Other libraries
-
-
-def _produce(servers: str) -> Iterator[Row]:
-    yield from _compared(_best_rates(servers, "produce", ("tidelog", "tidelog.sync", *OTHERS), PRODUCED), "produce")
-
-
-def _consume(servers: str) -> Iterator[Row]:
-    topic = _new_topic(servers)
-    _measure("produce", "confluent-kafka", servers, topic, CONSUMED)
-    ours = ("tidelog", "tidelog in lists", "tidelog in columns", "tidelog.sync")
-    libraries = (*ours, *OTHERS, "aiokafka in lists")
-    yield from _compared(_best_rates(servers, "consume", libraries, CONSUMED, topic), "consume")
-
-
-def _compared(rates: dict[str, float], what: str) -> Iterator[Row]:
-    for library, rate in rates.items():
-        yield (f"{what} 100-byte records, {library}", f"{rate:,.0f} /s", "")
-    for library in OTHERS:
-        bound = "at least 1" if library in TO_REACH else ""
-        yield (f"{what}: tidelog to {library}", f"{rates['tidelog'] / rates[library]:.2f}", bound)
-    if "aiokafka in lists" in rates:
-        ratio = rates["tidelog in lists"] / rates["aiokafka in lists"]
-        yield (f"{what} in lists: tidelog to aiokafka", f"{ratio:.2f}", "at least 1")
-
-
-def _best_rates(
-    servers: str, work: str, libraries: tuple[str, ...], count: int, topic: str | None = None
-) -> dict[str, float]:
-    rates = dict.fromkeys(libraries, 0.0)
-    for _ in range(ROUNDS):
-        for library in libraries:
-            rate = _measure(work, library, servers, topic or _new_topic(servers), count)
-            rates[library] = max(rates[library], rate)
-    return rates
-
-
-def _measure(work: str, library: str, servers: str, topic: str, count: int) -> float:
+def _produce(library: str, servers: str) -> float:
+    work = [sys.executable, "-m", "benchmarks.comparison.client_work", "produce", library]
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.client_work", work, library, servers, topic, str(count)],
+        [*work, servers, _new_topic(servers), str(PRODUCED), str(len(VALUE))],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
         check=True,
         timeout=TIMEOUT_SECONDS,
     )
-    return float(done.stdout)
+    return float(done.stdout.split()[0])
 
 
 def _new_topic(servers: str) -> str:
@@ -243,7 +205,7 @@ def _new_topic(servers: str) -> str:
 
     topic = f"bench-{uuid.uuid4().hex[:8]}"
     with Admin(servers) as admin:
-        admin.create_topic(topic, partitions=3)
+        admin.create_topic(topic, partitions=TOPIC_PARTITIONS)
     return topic
 
 

@@ -16,6 +16,8 @@
 | `replication.py` | three nodes: bytes per second, transactions, fail-over |
 | `cores.py` | bytes per second with several clients, on one core and on two |
 | `upkeep.py` | compaction, and the rebalance of a large group |
+| `clients.py` | records per second through client libraries, on one server |
+| `client_work.py` | what each of them does, in a process of its own |
 | `report.py` | the page in docs/benchmarks with its history |
 | `plots.py` | the drawings on it |
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.comparison import (
+    clients,
     cores,
     growth,
     latency,
@@ -15,7 +16,7 @@ from benchmarks.comparison import (
 )
 from benchmarks.comparison.scenario import Scenario
 
-_MODULES = (throughput, requests, latency, transactions, starting, growth, replication, cores, upkeep)
+_MODULES = (throughput, requests, latency, transactions, starting, growth, replication, cores, upkeep, clients)
 
 
 def all_scenarios() -> list[Scenario]:

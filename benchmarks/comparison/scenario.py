@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from confluent_kafka import KafkaException
 
 from benchmarks.comparison.contestants import Contestant, Server
-from benchmarks.comparison.figures import Figure, Result
+from benchmarks.comparison.figures import PLAIN, Figure, Result
 
 Measured = Mapping[str, float]
 Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Library:
+    """A client library that is one side of a comparison."""
+
+    name: str
+    # What its samples are counted as: tidelog's, tidelog's in plain Python, or those of another library.
+    side: str
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +36,13 @@ class Turn:
     label: str
     # 1 for the full measurement; counts are multiplied by it.
     scale: float
+    _library: Library | None = None
+
+    @property
+    def library(self) -> Library:
+        if self._library is None:
+            raise RuntimeError("this scenario compares no client libraries")
+        return self._library
 
     @property
     def server(self) -> Server:
@@ -54,6 +71,14 @@ class Scenario:
     quick: bool = False
     # Measured without the compiled parts as well.
     plain: bool = False
+    # Client libraries that take turns on one server of tidelog, instead of servers.
+    libraries: tuple[Library, ...] = ()
+
+
+def without_plain(scenario: Scenario) -> Scenario:
+    """The same without what runs in plain Python."""
+    libraries = tuple(library for library in scenario.libraries if library.side != PLAIN)
+    return replace(scenario, plain=False, libraries=libraries)
 
 
 def run_together(
@@ -89,17 +114,26 @@ def _in_turns(
     say: Say,
 ) -> list[Result]:
     samples: dict[str, dict[str, list[float]]] = {figure.name: {} for figure in scenario.figures}
+    sides: list[tuple[str, Contestant, Library | None]] = [(side.name, side, None) for side in contestants]
+    if scenario.libraries:
+        sides = [(library.side, contestants[0], library) for library in scenario.libraries]
     for number in range(scenario.warm_up_rounds + min(scenario.rounds, most_rounds)):
         is_counted = number >= scenario.warm_up_rounds
         # Every other round goes the other way round, so that nobody is always first.
-        for side in contestants if number % 2 else reversed(contestants):
-            turn = Turn(contestant=side, _server=servers[side.name], label=f"{scenario.name}-{number}", scale=scale)
+        for name, contestant, library in sides if number % 2 else reversed(sides):
+            turn = Turn(
+                contestant=contestant,
+                _server=servers[contestant.name],
+                label=f"{scenario.name}-{number}",
+                scale=scale,
+                _library=library,
+            )
             measured = scenario.measure(turn)
-            say(f"{scenario.name}, round {number}, {side.name}: {_described(measured)}")
+            say(f"{scenario.name}, round {number}, {library.name if library else name}: {_described(measured)}")
             if measured.keys() - samples.keys():
                 raise RuntimeError(f"{scenario.name} measures {sorted(measured.keys() - samples.keys())} undeclared")
-            for name, value in measured.items() if is_counted else ():
-                samples[name].setdefault(side.name, []).append(value)
+            for figure, value in measured.items() if is_counted else ():
+                samples[figure].setdefault(name, []).append(value)
     return [Result(figure=figure, samples=samples[figure.name]) for figure in scenario.figures]
 
 

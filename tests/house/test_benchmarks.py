@@ -10,9 +10,11 @@ from xml.etree import ElementTree
 import pytest
 
 from benchmarks.comparison.catalogue import all_scenarios
+from benchmarks.comparison.contestants import Tidelog
 from benchmarks.comparison.figures import APACHE_KAFKA, PLAIN, TIDELOG, Figure, Result
 from benchmarks.comparison.plots import ratio_bars
 from benchmarks.comparison.report import Run, render, write
+from benchmarks.comparison.scenario import Library, Scenario, Turn, run_together, without_plain
 
 ROOT = Path(__file__).parents[2]
 RATE = Figure(name="produce", unit="MB/s", goal=1.5)
@@ -63,6 +65,49 @@ def test_a_page_without_apache_kafka_shows_no_ratio() -> None:
     assert "| produce | MB/s | 10 | – | – | ≥ 1.5 |" in render(alone, [alone], drawing="full.svg")
 
 
+def test_client_libraries_have_a_table_of_their_own() -> None:
+    figure = Figure(name="client produce", unit="records/s", goal=0.7, compared_with="confluent-kafka")
+    samples = {TIDELOG: [60.0], "confluent-kafka": [100.0], PLAIN: [30.0]}
+    with_libraries = run("2026-01-01 10:00 UTC", result(RATE, ours=[10]), Result(figure=figure, samples=samples))
+    text = render(with_libraries, [with_libraries], drawing="full.svg")
+    kafka, _, libraries = text.partition("beside other libraries")
+    assert "client produce" not in kafka
+    assert "| client produce | records/s | 60 | confluent-kafka | 100 | **0.6** | ≥ 0.7 | 30 | 0.3 |" in libraries
+    assert Result.from_json(Result(figure=figure, samples=samples).as_json()).ratio() == 0.6
+
+
+def test_libraries_take_turns_on_one_server_of_tidelog() -> None:
+    turns = []
+
+    def measure(turn: Turn) -> dict[str, float]:
+        turns.append((turn.label, turn.library.name, turn.contestant.name))
+        return {"client produce": float(len(turns))}
+
+    libraries = (Library(name="tidelog sync", side=TIDELOG), Library(name="kafka-python", side="kafka-python"))
+    figure = Figure(name="client produce", unit="records/s", compared_with="kafka-python")
+    scenario = Scenario(
+        name="clients", figures=(figure,), measure=measure, nodes=0, libraries=libraries, warm_up_rounds=0
+    )
+    found = list(run_together([scenario], [Tidelog()], scale=1, most_rounds=2, say=lambda _: None))
+    assert turns == [
+        ("clients-0", "kafka-python", TIDELOG),
+        ("clients-0", "tidelog sync", TIDELOG),
+        ("clients-1", "tidelog sync", TIDELOG),
+        ("clients-1", "kafka-python", TIDELOG),
+    ]
+    results = found[0][1]
+    assert not isinstance(results, Exception)
+    assert results[0].samples == {"kafka-python": [1, 4], TIDELOG: [2, 3]}
+
+
+def test_a_quick_run_leaves_out_plain_python() -> None:
+    for scenario in all_scenarios():
+        shorter = without_plain(scenario)
+        assert not shorter.plain
+        assert PLAIN not in {library.side for library in shorter.libraries}
+        assert len(shorter.libraries) == len({library.name for library in scenario.libraries})
+
+
 def test_the_drawing_has_a_bar_for_each_ratio() -> None:
     drawing = ElementTree.fromstring(ratio_bars([result(RATE, ours=[3], theirs=[1]), result(FREE, ours=[1])]))
     titles = [each.text for each in drawing.iter("{http://www.w3.org/2000/svg}title")]
@@ -72,6 +117,25 @@ def test_the_drawing_has_a_bar_for_each_ratio() -> None:
 def test_a_quick_run_has_the_main_figures() -> None:
     quick = {figure.name for scenario in all_scenarios() if scenario.quick for figure in scenario.figures}
     assert {"produce, 100 B", "broker CPU per small request", "start to first produce"} <= quick
+    assert {
+        f"client {work}, 100 B, {variant}, beside {library}"
+        for work in ("produce", "consume")
+        for variant in ("asyncio", "sync")
+        for library in ("confluent-kafka", "aiokafka", "kafka-python")
+    } <= quick
+
+
+@pytest.mark.slow
+def test_a_small_run_of_the_client_libraries() -> None:
+    command = [sys.executable, "-m", "benchmarks", "--alone", "--quick", "--scale", "0.005", "clients-100B"]
+    done = subprocess.run(
+        command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = [line.split(" | ") for line in done.stdout.splitlines() if line.startswith("| client ")]
+    assert len(lines) == 24
+    for name, _, ours, _, theirs, *_ in lines:
+        assert "–" not in (ours, theirs), f"{name} was not measured"
 
 
 @pytest.mark.slow
