@@ -1,9 +1,10 @@
 """Which modules are compiled, and whether this process runs them compiled.
 
-What runs for each request is compiled by mypyc, where a C compiler is there, from the same sources that otherwise run
-as they are. The compiled modules lie beside their sources, where Python finds them first, and are used together or not
-at all: compiled code calls compiled code directly. They are not used if one of the sources has changed since, because
-then they might do what the sources no longer say, and not if TIDELOG_PURE_PYTHON=1 asks for plain Python.
+What runs for each request of a broker, and for each record of a client, is compiled by mypyc, where a C compiler is
+there, from the same sources that otherwise run as they are. The compiled modules lie beside their sources, where Python
+finds them first, and are used together or not at all: compiled code calls compiled code directly. They are not used if
+one of the sources has changed since, because then they might do what the sources no longer say, and not if
+TIDELOG_PURE_PYTHON=1 asks for plain Python.
 
 `hatch_build.py` loads this file alone for the list of modules, so it imports nothing of tidelog. `tidelog doctor` shows
 what was chosen, and why. The loops over records are compiled in another way: `tidelog.records.implementation`.
@@ -26,9 +27,18 @@ DIGEST_FILE: Final = "hot_path.digest"
 _SMALLEST: Final = "tidelog.model.invariants"
 _REBUILD: Final = "rebuild with: pip install --editable ."
 
-# Requests are left out: the codec fills objects of classes in plain Python, but has to call compiled ones, which takes
-# three to six times as long (decision 36).
+# Requests are left out: clients make them in plain Python, where calling a compiled class takes up to twice as long
+# (decision 36).
 MODULES: Final = (
+    "tidelog.client.consumer.fetched",
+    "tidelog.client.consumer.positions",
+    "tidelog.client.consumer.reader",
+    "tidelog.client.producer.batches",
+    "tidelog.client.producer.delivery",
+    "tidelog.client.producer.intake",
+    "tidelog.client.producer.partition_choice",
+    "tidelog.client.producer.partitioner",
+    "tidelog.client.producer.payloads",
     "tidelog.model.errors",
     "tidelog.model.ids",
     "tidelog.model.invariants",
@@ -40,6 +50,7 @@ MODULES: Final = (
     "tidelog.network.later",
     "tidelog.network.request_memory",
     "tidelog.network.server_connection",
+    "tidelog.network.system",
     "tidelog.partition.divergence",
     "tidelog.partition.leader_epochs",
     "tidelog.partition.producer_entry",
@@ -92,6 +103,7 @@ MODULES: Final = (
     "tidelog.storage.segments.batch_scan",
     "tidelog.storage.segments.segment",
     "tidelog.storage.segments.segments",
+    "tidelog.sync.handover",
 )
 
 

@@ -20,7 +20,7 @@ from _pytest.monkeypatch import derive_importpath
 
 from tidelog import hot_path
 
-FOLDERS = frozenset({"model", "network", "partition", "protocol", "records", "server", "storage"})
+FOLDERS = frozenset({"client", "model", "network", "partition", "protocol", "records", "server", "storage", "sync"})
 TESTS = Path(__file__).parents[1]
 
 _plain_setattr = pytest.MonkeyPatch.setattr

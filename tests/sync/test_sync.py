@@ -96,6 +96,19 @@ def test_a_record_that_cannot_be_sent_is_told_by_its_delivery_and_by_flush(serve
             producer.flush()
 
 
+def test_what_a_partitioner_raises_is_told_by_the_delivery(servers: str, topic: str) -> None:
+    def refusing(topic: str, key: bytes | None, value: bytes | None, count: int) -> int:
+        if value == b"bad":
+            raise LookupError("no partition for this")
+        return 0
+
+    with Producer(servers, partitioner=refusing) as producer:
+        deliveries = [producer.send(topic, value) for value in (b"a", b"bad", b"b")]
+        assert deliveries[2].result(timeout=60).offset == 1
+        with pytest.raises(LookupError, match="no partition for this"):
+            deliveries[1].result(timeout=60)
+
+
 def test_a_failure_that_nobody_asked_about_ends_the_block(servers: str, topic: str) -> None:
     with pytest.raises(WrongUse, match="not 9"), Producer(servers, max_block_ms=500) as producer:
         producer.send(topic, b"x", partition=9)

@@ -9,7 +9,11 @@ import random
 import secrets
 import time
 
+from mypy_extensions import mypyc_attr
 
+
+# Tests let time pass faster, and draw numbers that they know.
+@mypyc_attr(allow_interpreted_subclasses=True)
 class SystemClock:
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000
@@ -18,6 +22,7 @@ class SystemClock:
         return time.monotonic() * 1000
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class SystemRandomness:
     def random_bytes(self, count: int) -> bytes:
         return secrets.token_bytes(count)

@@ -11,7 +11,8 @@
 The work is done by `tidelog.client` on an event loop in a background thread, one for all clients of the process. A
 client may be used from any thread, one thread at a time for reading. It must not be carried over a fork.
 
-    producer.py    records are handed over in bulk, so that `send` does not wait
+    producer.py    `Producer`: `send` does not wait
+    handover.py    its records on their way to the loop's thread, in bulk
     consumer.py    iteration takes records in bulk
     admin.py       `Admin`
     background.py  the event loop in its thread, and how calls get there and back
@@ -22,6 +23,7 @@ from __future__ import annotations
 from tidelog.sync.admin import Admin
 from tidelog.sync.background import ForkedClient
 from tidelog.sync.consumer import Consumer
-from tidelog.sync.producer import BlockingDelivery, Producer
+from tidelog.sync.handover import BlockingDelivery
+from tidelog.sync.producer import Producer
 
 __all__ = ["Admin", "BlockingDelivery", "Consumer", "ForkedClient", "Producer"]

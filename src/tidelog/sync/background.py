@@ -64,6 +64,8 @@ class Background:
 
 _lock = threading.Lock()
 _background: Background | None = None
+# Counts the forks that lead to this process: cheaper to ask for than its id, which is a call of the system.
+_forks = 0
 
 
 def background() -> Background:
@@ -77,9 +79,10 @@ def background() -> Background:
 
 def _forget() -> None:
     """A child has no other threads: what the parent's thread held must not be waited for."""
-    global _lock, _background
+    global _lock, _background, _forks
     _lock = threading.Lock()
     _background = None
+    _forks += 1
 
 
 os.register_at_fork(after_in_child=_forget)
@@ -93,6 +96,7 @@ class Client(ABC, Generic[Worker]):
     def __init__(self, make: Callable[[], Worker], call_timeout: float | None) -> None:
         self._call_timeout = call_timeout
         self._process = os.getpid()
+        self._forks = _forks
         self._background = background()
         self._wrapped = self._call(make)
 
@@ -126,7 +130,7 @@ class Client(ABC, Generic[Worker]):
         return self._run(called)
 
     def _check_process(self) -> None:
-        if os.getpid() != self._process:
+        if _forks != self._forks:
             raise ForkedClient(
                 f"this {type(self).__name__} belongs to process {self._process}, and this is its child {os.getpid()}: "
                 "create a new one after the fork"

@@ -3,132 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections import deque
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
+from operator import index
 from types import TracebackType
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from tidelog.client.config import Options, OptionValue, given_options
 from tidelog.client.errors import ProducerClosed
-from tidelog.client.producer.delivery import Delivery as AsyncDelivery
 from tidelog.client.producer.delivery import RecordMetadata, complete
 from tidelog.client.producer.partitioner import Partitioner, PartitionFunction
 from tidelog.client.producer.payloads import Headers, Payload, as_bytes, as_headers
 from tidelog.client.producer.producer import Producer as AsyncProducer
-from tidelog.records.record import Header
-from tidelog.sync.background import Background, Client, blocking, on_loop
+from tidelog.sync.background import Client, blocking, on_loop
+from tidelog.sync.handover import BlockingDelivery, Handover
 
 Result = TypeVar("Result")
-
-# Records that wait to be handed over; more than this, and `send` waits. The loop's thread takes them all at once.
-MOST_HANDED_OVER: Final = 10_000
-_HANDED_OVER_AGAIN: Final = MOST_HANDED_OVER // 2
-
-# Topic, value, key, headers, partition, timestamp.
-_Arguments = tuple[str, bytes | None, bytes | None, tuple[Header, ...], int | None, int | None]
-
-
-@dataclass(slots=True, eq=False, repr=False)
-class BlockingDelivery:
-    """The delivery of one record: `result()` waits for its RecordMetadata, or raises what says why it is not stored."""
-
-    _producer: Producer
-    _delivery: AsyncDelivery | None = None
-    _failure: Exception | None = None
-    _observed: bool = False
-    _waiters: list[asyncio.Future[None]] | None = None
-
-    def done(self) -> bool:
-        return self._failure is not None or (self._delivery is not None and self._delivery.done())
-
-    def result(self, timeout: float | None = None) -> RecordMetadata:
-        """Waits for `timeout` seconds, or for as long as the producer tries (delivery.timeout.ms)."""
-        return self._producer._run(self._wait, timeout)
-
-    async def _wait(self) -> RecordMetadata:
-        while self._delivery is None:
-            self._observed = True
-            if self._failure is not None:
-                raise self._failure
-            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiters = [*(self._waiters or ()), waiter]
-            await waiter
-        return await self._delivery
-
-    def _taken(self, delivery: AsyncDelivery | None, failure: Exception | None) -> None:
-        self._delivery, self._failure = delivery, failure
-        for waiter in self._waiters or ():
-            complete(waiter)
-        self._waiters = None
-
-
-class _Handover:
-    """Takes records from the user's threads to the loop's, in order."""
-
-    def __init__(self, background: Background, producer: AsyncProducer) -> None:
-        self._background = background
-        self._producer = producer
-        # Appending to and taking from a deque need no lock. The threads agree by the order in which they look: a user's
-        # thread appends and then asks whether the loop's is awake; that one falls asleep and then looks once more.
-        self._records: deque[tuple[BlockingDelivery, _Arguments]] = deque()
-        self._awake = False
-        self._task: asyncio.Task[None] | None = None
-        self._room = threading.Event()
-        self._idle: list[asyncio.Future[None]] = []
-        self.first_failure: BlockingDelivery | None = None
-
-    def put(self, delivery: BlockingDelivery, arguments: _Arguments) -> None:
-        self._records.append((delivery, arguments))
-        if not self._awake:
-            self._awake = True
-            self._background.loop.call_soon_threadsafe(self._start)
-        if len(self._records) >= MOST_HANDED_OVER:
-            self._room.clear()
-            if len(self._records) >= MOST_HANDED_OVER:
-                self._room.wait()
-
-    def _start(self) -> None:
-        # Two threads may have found the loop's asleep.
-        if self._task is None:
-            self._task = self._background.loop.create_task(self._hand_over())
-
-    async def _hand_over(self) -> None:
-        while True:
-            if not self._records:
-                self._awake = False
-                self._room.set()
-                if not self._records:
-                    break
-                self._awake = True
-            delivery, (topic, value, key, headers, partition, timestamp_ms) = self._records.popleft()
-            if len(self._records) == _HANDED_OVER_AGAIN:
-                self._room.set()
-            try:
-                taken = await self._producer.send(
-                    topic, value, key=key, headers=headers, partition=partition, timestamp_ms=timestamp_ms
-                )
-            except Exception as error:
-                delivery._taken(None, error)
-                if self.first_failure is None or self.first_failure._observed:
-                    self.first_failure = delivery
-            else:
-                delivery._taken(taken, None)
-        self._task = None
-        waiting, self._idle = self._idle, []
-        for waiter in waiting:
-            complete(waiter)
-
-    async def empty(self) -> None:
-        """Wait until all records so far are in their batches, or have been refused."""
-        while self._task is not None or self._records:
-            self._start()
-            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._idle.append(waiter)
-            await waiter
 
 
 class Producer(Client[AsyncProducer]):
@@ -152,7 +43,11 @@ class Producer(Client[AsyncProducer]):
         self._closed = False
         given = given_options(bootstrap_servers, config, options)
         super().__init__(lambda: AsyncProducer(config=given, partitioner=partitioner), call_timeout)
-        self._handover = _Handover(self._background, self._wrapped)
+        self._handover = Handover(self, self._wake_loop)
+        # What takes records out of the handover, while there are any, and who waits for its end.
+        self._task: asyncio.Task[None] | None = None
+        self._idle: list[asyncio.Future[None]] = []
+        self._first_failure: BlockingDelivery | None = None
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -188,23 +83,20 @@ class Producer(Client[AsyncProducer]):
         """Hand a record over; `result()` of what this returns waits until it is stored. Text is sent as UTF-8."""
         if self._closed or not self._started:
             raise ProducerClosed("the producer is closed" if self._closed else "the producer has not been started")
-        delivery = BlockingDelivery(self)
-        arguments: _Arguments = (
-            topic,
-            as_bytes("value", value),
-            as_bytes("key", key),
-            as_headers(headers) if headers else (),
-            partition,
-            timestamp_ms,
-        )
         self._check_process()
-        self._handover.put(delivery, arguments)
-        return delivery
+        return self._handover.put(
+            topic,
+            value if type(value) is bytes else as_bytes("value", value),
+            None if key is None else as_bytes("key", key),
+            as_headers(headers) if headers else (),
+            None if partition is None else index(partition),
+            None if timestamp_ms is None else index(timestamp_ms),
+        )
 
     def publish(self, topic: str, partition: int, batch: bytes | bytearray | memoryview) -> BlockingDelivery:
         """Send one record batch that was encoded elsewhere; see `tidelog.Producer.publish`."""
-        delivery = BlockingDelivery(self)
-        delivery._taken(self._run(lambda: self._wrapped.publish(topic, partition, batch)), None)
+        delivery = BlockingDelivery(self, None)
+        delivery.taken(self._run(lambda: self._wrapped.publish(topic, partition, batch)), None)
         return delivery
 
     def flush(self) -> None:
@@ -213,11 +105,11 @@ class Producer(Client[AsyncProducer]):
         self._call(self._raise_refused)
 
     def _raise_refused(self) -> None:
-        refused, self._handover.first_failure = self._handover.first_failure, None
-        if refused is not None and not refused._observed:
-            refused._observed = True
-            assert refused._failure is not None
-            raise refused._failure
+        refused, self._first_failure = self._first_failure, None
+        if refused is not None and not refused.observed:
+            refused.observed = True
+            assert refused.failure is not None
+            raise refused.failure
 
     @contextmanager
     def transaction(self) -> Iterator[Producer]:
@@ -248,8 +140,69 @@ class Producer(Client[AsyncProducer]):
     prepare_transaction = blocking(AsyncProducer.prepare_transaction)
     hand_over_transaction = blocking(AsyncProducer.hand_over_transaction)
 
+    # -- on the loop's thread ------------------------------------------------------------------------------------
+
+    def _wake_loop(self) -> None:
+        self._background.loop.call_soon_threadsafe(self._start_handing_over)
+
+    def _start_handing_over(self) -> None:
+        # Two threads may have found the loop's asleep.
+        if self._task is None:
+            self._task = self._background.loop.create_task(self._hand_over())
+
+    async def _hand_over(self) -> None:
+        while not self._handover.fall_asleep():
+            waiting = self._handover.take_some(self._wrapped.open_intake)
+            if waiting is None:
+                # A batch is full, and may leave when the loop gets its turn.
+                await asyncio.sleep(0)
+            else:
+                await self._send(waiting)
+        self._task = None
+        idle, self._idle = self._idle, []
+        for waiter in idle:
+            complete(waiter)
+
+    async def _send(self, waiting: BlockingDelivery) -> None:
+        """A record that could not be taken at once: wait for what it needs, or learn why it is refused."""
+        try:
+            if waiting.failure is not None:
+                raise waiting.failure
+            assert waiting.arguments is not None
+            topic, value, key, headers, partition, timestamp_ms = waiting.arguments
+            delivery = await self._wrapped.send(
+                topic, value, key=key, headers=headers, partition=partition, timestamp_ms=timestamp_ms
+            )
+        except Exception as error:
+            waiting.taken(None, error)
+            if self._first_failure is None or self._first_failure.observed:
+                self._first_failure = waiting
+        else:
+            waiting.taken(delivery, None)
+
+    async def _all_handed_over(self) -> None:
+        """Wait until all records so far are in their batches, or have been refused."""
+        while self._task is not None or not self._handover.is_empty:
+            self._start_handing_over()
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._idle.append(waiter)
+            await waiter
+
+    def _result_of(self, delivery: BlockingDelivery, timeout: float | None) -> RecordMetadata:
+        async def wait() -> RecordMetadata:
+            while delivery.delivery is None:
+                delivery.observed = True
+                if delivery.failure is not None:
+                    raise delivery.failure
+                waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+                delivery.waiters = [*(delivery.waiters or ()), waiter]
+                await waiter
+            return await delivery.delivery
+
+        return self._run(wait, timeout)
+
     async def _in_order(self, call: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
         """A call comes after the records that were sent before it."""
         if self._started:
-            await self._handover.empty()
+            await self._all_handed_over()
         return await call()

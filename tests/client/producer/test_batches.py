@@ -16,7 +16,7 @@ def record(size: int) -> NewRecord:
 
 def add(accumulator: Accumulator, partition: TopicPartition, size: int, now_ms: float = 0) -> ProducerBatch:
     entry = record(size)
-    batch, _ = accumulator.append(partition, entry, size_of_record(entry[1], entry[2], entry[3]), now_ms)
+    batch, _ = accumulator.append(partition, entry, size_of_record(entry[1], entry[2], entry[3]), lambda: now_ms)
     return batch
 
 
@@ -121,7 +121,7 @@ def test_memory_is_given_back_when_the_outcome_is_known() -> None:
 def test_halves_of_a_batch_hold_all_of_its_records_in_order() -> None:
     accumulator = Accumulator(batch_size=10_000, linger_ms=0)
     for number in range(7):
-        batch, _ = accumulator.append(FIRST, (number, None, b"%d" % number, ()), 30, 0)
+        batch, _ = accumulator.append(FIRST, (number, None, b"%d" % number, ()), 30, lambda: 0.0)
     woken: list[str] = []
     batch.when_done(lambda: woken.append("parent"))
     first, second = batch.split()

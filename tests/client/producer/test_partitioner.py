@@ -80,7 +80,7 @@ class Filled:
         target = TopicPartition("t", self.partitioner.partition("t", key, size, (), count))
         if self.accumulator.close_if_full(target, size):
             target = TopicPartition("t", self.partitioner.partition("t", key, size, (), count))
-        batch, _ = self.accumulator.append(target, (0, key, b"", ()), size, 0)
+        batch, _ = self.accumulator.append(target, (0, key, b"", ()), size, lambda: 0.0)
         self.batches[batch] = None
         return target.partition
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import cast
 
 import pytest
 from support.client_reading import read_all
@@ -43,6 +44,52 @@ async def test_a_delivery_says_where_the_record_is(admin: Admin, servers: str, u
     (record,) = await read_all(servers, unique)
     assert (record.key, record.value, record.timestamp_ms) == (b"key", "väl".encode(), 1_700_000_000_123)
     assert record.headers == (("text", b"yes"), ("nothing", None))
+
+
+async def test_deliveries_are_awaited_together_and_with_a_limit(admin: Admin, servers: str, unique: str) -> None:
+    await admin.create_topic(unique, partitions=1)
+    async with Producer(servers) as producer:
+        first, second, third = [await producer.send(unique, b"x") for _ in range(3)]
+        assert [stored.offset for stored in await asyncio.gather(first, second)] == [0, 1]
+        assert (await asyncio.wait_for(third, HANG_SECONDS)).offset == 2
+        assert (await asyncio.create_task(producer.send(unique, b"x"))).done() is False
+
+
+async def test_full_batches_leave_while_a_loop_sends(admin: Admin, servers: str, unique: str) -> None:
+    await admin.create_topic(unique, partitions=1)
+    async with Producer(
+        servers, batch_size=10_000, linger_ms=60_000, max_in_flight_requests_per_connection=5
+    ) as producer:
+        # Connected, and with a producer id.
+        await asyncio.gather(await producer.send(unique, b"x"), producer.flush())
+        before = producer.metrics()["request-total"]
+        # No batch is full to the last byte: the next record does not fit.
+        for _ in range(40):
+            await producer.send(unique, bytes(3_000))
+        assert producer.metrics()["request-total"] > before
+
+
+class Number:
+    """What other libraries have for numbers."""
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+    def __index__(self) -> int:
+        return self.value
+
+
+async def test_arguments_may_be_of_other_kinds_also_while_the_topic_is_unknown(servers: str, unique: str) -> None:
+    async with Producer(servers) as producer:
+        for number in range(2):
+            headers = ((name, b"1") for name in ("a", "b"))
+            partition, timestamp = cast(int, Number(0)), cast(int, Number(7 + number))
+            await producer.send(unique, b"x", headers=headers, partition=partition, timestamp_ms=timestamp)
+    records = await read_all(servers, unique)
+    assert [(record.timestamp_ms, record.headers) for record in records] == [
+        (7, (("a", b"1"), ("b", b"1"))),
+        (8, (("a", b"1"), ("b", b"1"))),
+    ]
 
 
 @pytest.mark.parametrize("compression", ["none", "gzip", "snappy", "lz4", "zstd"])

@@ -301,7 +301,7 @@ class Histories(RuleBasedStateMachine):
         for _ in range(count):
             record = (self.sent_values, None, None, ())
             if batch is None:
-                batch, _ = self.accumulator.append(PARTITION, record, 30, float(self.sent_values))
+                batch, _ = self.accumulator.append(PARTITION, record, 30, lambda: float(self.sent_values))
             else:
                 batch.add(record, 30)
             self.sent_values += 1

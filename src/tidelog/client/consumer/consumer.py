@@ -296,7 +296,10 @@ class Consumer(PartitionQuestions):
         while True:
             if self._closed:
                 raise StopAsyncIteration
-            if self._step is None and self._undisturbed():
+            # This runs for each record: what is almost always true is asked in place.
+            if self._member is not None:
+                self._keep_up_with_group(self._member)
+            if self._step is None and not self._news.is_set():
                 record = self._reader.next_record()
                 if self._reader.used_up:
                     self._fetch_what_was_used_up()
@@ -402,13 +405,11 @@ class Consumer(PartitionQuestions):
             task, self._step = self._step, None
             task.result()
 
-    def _undisturbed(self) -> bool:
-        """Whether the iteration may go on without a look around. What was handed out before is processed now."""
-        if self._member is None:
-            return not self._news.is_set()
-        self._member.polled()
-        self._commits.commit_if_due()
-        return not self._news.is_set()
+    def _keep_up_with_group(self, member: GroupMember) -> None:
+        """What was handed out before is processed now."""
+        if self._step is None:
+            member.polled()
+            self._commits.commit_if_due()
 
     def _raise_failures(self) -> None:
         for owner in (self._fetcher, self._positioning, self._member):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
 
 from tidelog.client.cluster.metadata import PartitionMetadata
 from tidelog.client.consumer.fetched import Chunk, FetchedPartition
@@ -17,7 +16,6 @@ NO_EPOCH = -1
 MOST_FETCHED = 2
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class PartitionPosition:
     """`position` is the offset of the next record that the user gets; None until it has been found out.
 
@@ -25,31 +23,53 @@ class PartitionPosition:
     each of the two is that of the record before it, and lets a broker tell whether it still has it (KIP-320).
     """
 
-    partition: TopicPartition
-    position: int | None = None
-    leader_epoch: int = NO_EPOCH
-    fetch_offset: int = 0
-    fetch_epoch: int = NO_EPOCH
-    # The epoch of the leader that has confirmed that it has everything before `fetch_offset`.
-    checked_epoch: int | None = None
-    paused: bool = False
-    # A time for ListOffsets that the position has to be set to, instead of the committed offset.
-    reset_to: int | None = None
-    fetched: deque[FetchedPartition] = field(default_factory=deque)
-    # Records that an iteration has taken but not handed out, when the partition was paused. They come first.
-    put_back: Chunk | None = None
-    # Counts what makes taken records worthless, such as a seek.
-    jumps: int = 0
-    # A fetch failed: do not try before.
-    not_before_ms: float = 0.0
-    high_watermark: int | None = None
-    last_stable_offset: int | None = None
-    log_start_offset: int | None = None
-    # Where the leader sent us to read from (KIP-392), and until when that holds.
-    preferred_replica: int | None = None
-    preferred_until_ms: float = 0.0
-    # Whose offsets these are: a topic that was deleted and recreated has another id, and other records.
-    topic_id: Uuid = ZERO_UUID
+    __slots__ = (
+        "checked_epoch",
+        "fetch_epoch",
+        "fetch_offset",
+        "fetched",
+        "high_watermark",
+        "jumps",
+        "last_stable_offset",
+        "leader_epoch",
+        "log_start_offset",
+        "not_before_ms",
+        "partition",
+        "paused",
+        "position",
+        "preferred_replica",
+        "preferred_until_ms",
+        "put_back",
+        "reset_to",
+        "topic_id",
+    )
+
+    def __init__(self, partition: TopicPartition) -> None:
+        self.partition = partition
+        self.position: int | None = None
+        self.leader_epoch = NO_EPOCH
+        self.fetch_offset = 0
+        self.fetch_epoch = NO_EPOCH
+        # The epoch of the leader that has confirmed that it has everything before `fetch_offset`.
+        self.checked_epoch: int | None = None
+        self.paused = False
+        # A time for ListOffsets that the position has to be set to, instead of the committed offset.
+        self.reset_to: int | None = None
+        self.fetched: deque[FetchedPartition] = deque()
+        # Records that an iteration has taken but not handed out, when the partition was paused. They come first.
+        self.put_back: Chunk | None = None
+        # Counts what makes taken records worthless, such as a seek.
+        self.jumps = 0
+        # A fetch failed: do not try before.
+        self.not_before_ms = 0.0
+        self.high_watermark: int | None = None
+        self.last_stable_offset: int | None = None
+        self.log_start_offset: int | None = None
+        # Where the leader sent us to read from (KIP-392), and until when that holds.
+        self.preferred_replica: int | None = None
+        self.preferred_until_ms = 0.0
+        # Whose offsets these are: a topic that was deleted and recreated has another id, and other records.
+        self.topic_id = ZERO_UUID
 
     @property
     def has_records(self) -> bool:

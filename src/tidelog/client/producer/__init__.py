@@ -1,6 +1,7 @@
 """The producer: `Producer` is what people use, everything else is behind it.
 
 producer.py          `Producer`
+intake.py            a record's way into its batch, compiled
 payloads.py          keys, values and headers as users may give them
 partition_choice.py  a partition for each record
 partitioner.py       the rules it may follow

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tidelog.model.ids import TopicPartition
@@ -30,35 +29,68 @@ class Stored(NamedTuple):
     log_append_time_ms: int
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class ProducerBatch:
-    """One batch, from its first record until the outcome is known."""
+    """One batch, from its first record until the outcome is known.
 
-    partition: TopicPartition
-    created_ms: float
-    records: list[NewRecord] = field(default_factory=list)
-    size: int = HEADER_SIZE
-    # Takes more records. Once closed, a batch never opens again.
-    open: bool = True
-    attempts: int = 0
-    retry_at_ms: float = 0.0
-    encoded: Buffer | None = None
-    last_problem: Exception | None = None
-    # Given out by `tidelog.client.producer.sequences`; -1 while there is none.
-    producer_id: int = -1
-    producer_epoch: int = -1
-    base_sequence: int = -1
-    # At least one request with this batch got no answer: it may still arrive at the broker.
-    unanswered: bool = False
-    # The broker has said that this batch is not stored, because one before it is not.
-    refused_in_order: bool = False
-    # Exactly one of these three is set when the outcome is known.
-    stored: Stored | None = None
-    failure: Exception | None = None
-    children: tuple[ProducerBatch, ProducerBatch] | None = None
-    # Whether somebody has been told about a failure.
-    observed: bool = False
-    _waiters: list[Callable[[], None]] = field(default_factory=list)
+    Written out and not a dataclass: compiled code makes objects of such a class without a call into Python.
+    """
+
+    __slots__ = (
+        "_waiters",
+        "attempts",
+        "base_sequence",
+        "children",
+        "created_ms",
+        "encoded",
+        "failure",
+        "last_problem",
+        "observed",
+        "open",
+        "partition",
+        "producer_epoch",
+        "producer_id",
+        "records",
+        "refused_in_order",
+        "retry_at_ms",
+        "size",
+        "stored",
+        "unanswered",
+    )
+
+    def __init__(
+        self,
+        partition: TopicPartition,
+        created_ms: float,
+        *,
+        open: bool = True,
+        attempts: int = 0,
+        unanswered: bool = False,
+    ) -> None:
+        self.partition = partition
+        self.created_ms = created_ms
+        self.records: list[NewRecord] = []
+        self.size = HEADER_SIZE
+        # Takes more records. Once closed, a batch never opens again.
+        self.open = open
+        self.attempts = attempts
+        self.retry_at_ms = 0.0
+        self.encoded: Buffer | None = None
+        self.last_problem: Exception | None = None
+        # Given out by `tidelog.client.producer.sequences`; -1 while there is none.
+        self.producer_id = -1
+        self.producer_epoch = -1
+        self.base_sequence = -1
+        # At least one request with this batch got no answer: it may still arrive at the broker.
+        self.unanswered = unanswered
+        # The broker has said that this batch is not stored, because one before it is not.
+        self.refused_in_order = False
+        # Exactly one of these three is set when the outcome is known.
+        self.stored: Stored | None = None
+        self.failure: Exception | None = None
+        self.children: tuple[ProducerBatch, ProducerBatch] | None = None
+        # Whether somebody has been told about a failure.
+        self.observed = False
+        self._waiters: list[Callable[[], None]] = []
 
     @property
     def done(self) -> bool:
@@ -167,12 +199,14 @@ class Accumulator:
         self._queues: dict[TopicPartition, deque[ProducerBatch]] = {}
         # Bytes of all batches whose outcome is not known, waiting and in flight.
         self.pending_bytes = 0
+        # How many batches have been closed so far.
+        self.closed = 0
         self.flushing = False
 
     def append(
-        self, partition: TopicPartition, record: NewRecord, size: int, now_ms: float
+        self, partition: TopicPartition, record: NewRecord, size: int, monotonic_ms: Callable[[], float]
     ) -> tuple[ProducerBatch, int]:
-        """(the batch that took the record, its index there)."""
+        """(the batch that took the record, its index there). The time is asked for only where a batch begins."""
         queue = self._queues.get(partition)
         if queue is None:
             queue = self._queues[partition] = deque()
@@ -180,7 +214,7 @@ class Accumulator:
         if batch is None or not batch.open or batch.size + size > self.batch_size:
             if batch is not None:
                 self._close(batch)
-            batch = ProducerBatch(partition, now_ms)
+            batch = ProducerBatch(partition, monotonic_ms())
             queue.append(batch)
             self.pending_bytes += HEADER_SIZE
         index = batch.add(record, size)
@@ -261,6 +295,7 @@ class Accumulator:
     def _close(self, batch: ProducerBatch) -> None:
         if batch.open:
             batch.open = False
+            self.closed += 1
             if self.on_closed is not None:
                 self.on_closed(batch.partition)
 

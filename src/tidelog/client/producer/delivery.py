@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Generator, Iterable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -20,15 +19,17 @@ class RecordMetadata(NamedTuple):
     timestamp_ms: int
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class Delivery:
     """The delivery of one record: `await` it for its RecordMetadata, or for the exception that says why not.
 
     That of a preencoded batch stands for all of its records, and has the offset of the first one.
     """
 
-    _batch: ProducerBatch
-    _index: int
+    __slots__ = ("_batch", "_index")
+
+    def __init__(self, batch: ProducerBatch, index: int) -> None:
+        self._batch = batch
+        self._index = index
 
     def done(self) -> bool:
         return self._final_batch().done

@@ -14,8 +14,9 @@ Users may bring their own: a `Partitioner`, or a plain function.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from mypy_extensions import mypyc_attr
 
 from tidelog.model.ports import Randomness
 from tidelog.records.implementation import hashing
@@ -32,7 +33,7 @@ def partition_for_key(key: bytes, partition_count: int) -> int:
 
 
 class Partitioner(Protocol):
-    """Chooses partitions for one producer; users may bring their own."""
+    """Chooses partitions for one producer; users may bring their own, or derive one from those below."""
 
     def partition(self, topic: str, key: bytes | None, size: int, available: Sequence[int], count: int) -> int:
         """A partition below `count`. `size` is the record's in bytes.
@@ -42,6 +43,7 @@ class Partitioner(Protocol):
         ...
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class StickyPartitioner:
     """Keys by hash; the rest stays with a partition until its batch is closed (KIP-480).
 
@@ -74,12 +76,15 @@ class StickyPartitioner:
 _ENOUGH = 0.75
 
 
-@dataclass(slots=True, eq=False)
 class _Run:
-    partition: int
-    used: int = 0
+    __slots__ = ("partition", "used")
+
+    def __init__(self, partition: int) -> None:
+        self.partition = partition
+        self.used = 0
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class UniformStickyPartitioner:
     """The default: keys by hash, the rest in runs of about `run_bytes` (KIP-794).
 
@@ -116,6 +121,7 @@ class UniformStickyPartitioner:
         return run
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class RoundRobinPartitioner:
     """One after the other, as Java's: keys do not count. Starts anywhere, so that producers do not go in step."""
 
@@ -131,6 +137,7 @@ class RoundRobinPartitioner:
         return available[turn % len(available)] if available else turn % count
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class HashPartitioner:
     """Keys by hash, records without key anywhere."""
 

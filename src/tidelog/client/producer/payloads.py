@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from tidelog.records.record import Header
 
@@ -10,8 +11,10 @@ Payload = bytes | bytearray | memoryview | str | None
 Headers = Mapping[str, Payload] | Iterable[tuple[str, Payload]]
 
 
-def as_bytes(what: str, payload: Payload) -> bytes | None:
-    if payload is None or type(payload) is bytes:
+def as_bytes(what: str, payload: object) -> bytes | None:
+    if payload is None:
+        return None
+    if type(payload) is bytes:
         return payload
     if isinstance(payload, str):
         return payload.encode()
@@ -20,8 +23,8 @@ def as_bytes(what: str, payload: Payload) -> bytes | None:
     raise TypeError(f"a record's {what} must be bytes, str or None, not {type(payload).__name__}")
 
 
-def as_headers(headers: Headers) -> tuple[Header, ...]:
-    pairs = headers.items() if isinstance(headers, Mapping) else headers
+def as_headers(headers: object) -> tuple[Header, ...]:
+    pairs: Any = headers.items() if isinstance(headers, Mapping) else headers
     listed: list[Header] = []
     for name, value in pairs:
         if not isinstance(name, str):

@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from operator import index
 from types import TracebackType
 from typing import TypeVar
 
@@ -30,7 +31,8 @@ from tidelog.client.offsets.group_metadata import ConsumerGroupMetadata
 from tidelog.client.producer.batches import Accumulator, PreencodedBatch, ProducerBatch, size_of_record
 from tidelog.client.producer.delivery import Delivery, RecordMetadata, all_done, complete
 from tidelog.client.producer.encoded_batches import check_finished
-from tidelog.client.producer.partition_choice import PartitionChoice, named_partition
+from tidelog.client.producer.intake import Intake
+from tidelog.client.producer.partition_choice import KnownTopic, PartitionChoice, named_partition
 from tidelog.client.producer.partitioner import Partitioner, PartitionFunction
 from tidelog.client.producer.payloads import Headers, Payload, as_bytes, as_headers
 from tidelog.client.producer.sender import BatchSender
@@ -43,6 +45,7 @@ from tidelog.model.ids import TopicPartition
 from tidelog.model.ports import Clock, Randomness
 from tidelog.network.port import Network
 from tidelog.records.batch import HEADER_SIZE, Buffer
+from tidelog.records.record import Header
 
 logger = logging.getLogger(__name__)
 
@@ -82,11 +85,18 @@ class Producer:
         self._accumulator = Accumulator(batch_size=batch_size, linger_ms=self._config.linger_ms)
         self._choice = PartitionChoice(partitioner, self._config, self._cluster.randomness, self._accumulator)
         self._buffer_memory = self._config.buffer_memory
-        self._largest_record = min(self._config.max_request_size, self._buffer_memory) - HEADER_SIZE
+        self._intake = Intake(
+            self._cluster,
+            self._accumulator,
+            self._choice,
+            largest_record=min(self._config.max_request_size, self._buffer_memory) - HEADER_SIZE,
+            buffer_memory=self._buffer_memory,
+        )
+        # From start to close, if there are no transactions, in which records may be sent or not: asked for each record.
+        self._always_open_intake: Intake | None = None
         self._sender: BatchSender | None = None
         self._transactions: Transactions | None = None
-        # Dictionaries of objects keep their order; sets have another one in every run.
-        self._unfinished: dict[ProducerBatch, None] = {}
+        self._unfinished = self._intake.unfinished
         self._first_failure: ProducerBatch | None = None
         self._room: list[asyncio.Future[None]] = []
         self._flushes = 0
@@ -115,6 +125,9 @@ class Producer:
         await self._cluster.start()
         self._sender = BatchSender(self._cluster, self._config, self._accumulator, self._batch_done)
         self._transactions = self._sender.transactions
+        self._intake.on_work = self._sender.wake
+        if self._transactions is None:
+            self._always_open_intake = self._intake
         self._sender.start()
 
     async def close(self, *, flush: bool = True) -> None:
@@ -123,6 +136,7 @@ class Producer:
         A transaction that is open is aborted; one that is prepared stays prepared.
         """
         self._closing = True
+        self._always_open_intake = None
         try:
             if self._transactions is not None:
                 await self._leave_transaction(self._transactions)
@@ -149,44 +163,31 @@ class Producer:
         Waits while the topic or the named partition is not known and while the buffer is full, up to max.block.ms. Text
         is sent as UTF-8.
         """
-        # This runs for each record: what is almost always true is asked in place, and calls are for the rest.
-        sender, transactions = self._sender, self._transactions
-        if (
-            sender is None
-            or self._closing
-            or (transactions is not None and transactions.state is not TransactionPhase.IN_TRANSACTION)
-        ):
-            sender = self._ready_sender()
-        key_bytes = key if key is None or type(key) is bytes else as_bytes("key", key)
-        value_bytes = value if value is None or type(value) is bytes else as_bytes("value", value)
-        header_list = as_headers(headers) if headers else ()
-        size = size_of_record(key_bytes, value_bytes, header_list)
-        if size > self._largest_record:
-            self._check_size(size + HEADER_SIZE)
-        found = self._cluster.metadata.topics.get(topic)
-        if found is None or not found.partitions or (partition is not None and partition >= len(found.partitions)):
-            found = await self._find_topic(topic, partition)
-        if self._accumulator.pending_bytes + size > self._buffer_memory:
-            await self._wait_for_room(size)
-        if transactions is not None and transactions.state is not TransactionPhase.IN_TRANSACTION:
-            # It has ended or failed while this record waited.
-            transactions.check_send()
-        if partition is None:
-            target = self._choice.choose(found, key_bytes, value_bytes, size)
-        else:
-            target = named_partition(found, partition)
-        clock = self._cluster.clock
-        timestamp = clock.now_ms() if timestamp_ms is None else timestamp_ms
-        record = (timestamp, key_bytes, value_bytes, header_list)
-        batch, index = self._accumulator.append(target, record, size, clock.monotonic_ms())
-        if index == 0:
-            self._unfinished[batch] = None
-            sender.wake()
-        if not batch.open:
-            sender.wake()
+        header_tuple = as_headers(headers) if headers else ()
+        intake = self._always_open_intake or self.open_intake
+        delivery = None
+        if intake is not None:
+            delivery = intake.take(topic, value, key, header_tuple, partition, timestamp_ms)
+        if delivery is None:
+            delivery = await self._send_after_waiting(topic, value, key, header_tuple, partition, timestamp_ms)
+        if self._intake.has_closed_a_batch:
             # A loop of sends has no other moment in which a full batch could leave.
             await asyncio.sleep(0)
-        return Delivery(batch, index)
+        return delivery
+
+    @property
+    def open_intake(self) -> Intake | None:
+        """Where records go that need not wait; None while `send` would refuse all of them.
+
+        For who has many records at once: it holds until the event loop gets a turn, which it needs after each closed
+        batch.
+        """
+        if self._closing or self._sender is None:
+            return None
+        transactions = self._transactions
+        if transactions is not None and transactions.state is not TransactionPhase.IN_TRANSACTION:
+            return None
+        return self._intake
 
     async def publish(self, topic: str, partition: int, batch: Buffer) -> Delivery:
         """Send one record batch (format v2) that was encoded elsewhere, without producer id, epoch and sequence.
@@ -198,7 +199,7 @@ class Producer:
         header = check_finished(batch)
         self._check_size(len(batch))
         found = await self._find_topic(topic, partition)
-        target = named_partition(found, partition)
+        target = named_partition(KnownTopic(found), partition)
         while self._accumulator.pending_bytes + len(batch) > self._config.buffer_memory:
             await self._wait_for_room(len(batch))
         sender = self._ready_sender()
@@ -384,6 +385,34 @@ class Producer:
             raise RecordTooLarge(
                 f"a record of about {whole} bytes is larger than buffer.memory={self._config.buffer_memory}"
             )
+
+    async def _send_after_waiting(
+        self,
+        topic: str,
+        value: Payload,
+        key: Payload,
+        headers: tuple[Header, ...],
+        partition: int | None,
+        timestamp_ms: int | None,
+    ) -> Delivery:
+        """Raises what is wrong with the record, or waits for what it needs: its topic, its partition, room."""
+        self._ready_sender()
+        key_bytes, value_bytes = as_bytes("key", key), as_bytes("value", value)
+        chosen = None if partition is None else index(partition)
+        timestamp = None if timestamp_ms is None else index(timestamp_ms)
+        size = size_of_record(key_bytes, value_bytes, headers)
+        self._check_size(size + HEADER_SIZE)
+        found = self._intake.known_topic(topic)
+        if found is None or (chosen is not None and chosen >= len(found.partitions)):
+            found = KnownTopic(await self._find_topic(topic, chosen))
+        if self._accumulator.pending_bytes + size > self._buffer_memory:
+            await self._wait_for_room(size)
+        if self._transactions is not None:
+            # It may have ended or failed while this record waited.
+            self._transactions.check_send()
+        if timestamp is None:
+            timestamp = self._cluster.clock.now_ms()
+        return self._intake.put(found, key_bytes, value_bytes, headers, size, chosen, timestamp)
 
     async def _find_topic(self, name: str, partition: int | None) -> TopicMetadata:
         """Wait for a topic that is not known yet, or for a partition that may just have been added to it."""
