@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 # Records that wait to be handed over. When there are so many, `send` waits until the loop's thread has taken all of
 # them: only one of the two threads can run, and a turn that is taken away from the other one costs up to 5 ms
-# (`sys.getswitchinterval`). So they take turns of about 2 ms by themselves.
-MOST_HANDED_OVER: Final = 4_000
+# (`sys.getswitchinterval`). So they take turns of about that by themselves.
+MOST_HANDED_OVER: Final = 10_000
 
 # Topic, value, key, headers, partition, timestamp.
 Arguments = tuple[str, bytes | None, bytes | None, tuple[Header, ...], int | None, int | None]

@@ -47,6 +47,38 @@ async def test_iteration_gives_the_same(admin: Admin, servers: str, unique: str)
     assert values(seen) == list(range(700))
 
 
+async def test_others_get_their_turn_while_an_iteration_reads(admin: Admin, servers: str, unique: str) -> None:
+    await topic_with(admin, servers, unique, 100)
+    async with reader(servers, unique, max_poll_records=10) as consumer, asyncio.timeout(HANG_SECONDS):
+        await anext(consumer)
+        turns = 0
+
+        async def other() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        task = asyncio.create_task(other())
+        for _ in range(99):
+            await anext(consumer)
+        task.cancel()
+    assert turns >= 9
+
+
+async def test_who_is_cancelled_between_two_chunks_loses_no_record(admin: Admin, servers: str, unique: str) -> None:
+    await topic_with(admin, servers, unique, 30)
+    async with reader(servers, unique, max_poll_records=10) as consumer, asyncio.timeout(HANG_SECONDS):
+        seen = [await anext(consumer) for _ in range(10)]
+        waiting = asyncio.ensure_future(anext(consumer))
+        await asyncio.sleep(0)
+        assert waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        seen += [await anext(consumer) for _ in range(20)]
+    assert values(seen) == list(range(30))
+
+
 async def test_poll_gives_no_more_than_asked_for(admin: Admin, servers: str, unique: str) -> None:
     await topic_with(admin, servers, unique, 50)
     async with reader(servers, unique) as consumer:

@@ -64,6 +64,8 @@ def test_an_iteration_moves_the_position_record_by_record() -> None:
         assert record is not None
         assert record.offset == number
         assert positions.of(A).position == number + 1
+        assert reader.chunk_is_done is (number in (3, 5))
+        reader.chunk_is_done = False
     assert reader.next_record() is None
 
 

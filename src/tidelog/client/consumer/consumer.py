@@ -297,6 +297,12 @@ class Consumer(PartitionQuestions):
             if self._closed:
                 raise StopAsyncIteration
             # This runs for each record: what is almost always true is asked in place.
+            if self._reader.chunk_is_done:
+                # Requests go out and replies come in only when the event loop gets a turn. Before the next record is
+                # taken, because who is cancelled while it waits must not lose one.
+                self._reader.chunk_is_done = False
+                await asyncio.sleep(0)
+                continue
             if self._member is not None:
                 self._keep_up_with_group(self._member)
             if self._step is None and not self._news.is_set():
@@ -350,6 +356,8 @@ class Consumer(PartitionQuestions):
     async def _taken(self, take: Callable[[], list[T]], timeout_ms: float) -> list[T]:
         """What `take` gets as soon as it gets anything; nothing when the time is over."""
         deadline = self._cluster.clock.monotonic_ms() + timeout_ms
+        # The next fetch has to go out, and its reply to come in, while there is still something to read.
+        await asyncio.sleep(0)
         while True:
             if await self._look_after_things(deadline) and (taken := take()):
                 self._fetch_what_was_used_up()

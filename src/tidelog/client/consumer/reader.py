@@ -27,6 +27,8 @@ class Reader:
         self._chunk_size = chunk_size
         # Whether a reply has been read to its end, so that more may be fetched.
         self.used_up = False
+        # Whether an iteration has handed out a whole chunk: time for the event loop to send and receive.
+        self.chunk_is_done = False
         self._on_taken = on_taken
         # The iteration's chunk: whose it is, at which jump of the partition it was taken, and the next record in it.
         self._entry: PartitionPosition | None = None
@@ -109,6 +111,7 @@ class Reader:
                     record = records[self._at]
                     self._at += 1
                     if self._at == len(records):
+                        self.chunk_is_done = True
                         entry.move(self._chunk.next_offset, self._chunk.leader_epoch)
                     else:
                         entry.move(record.offset + 1, record.leader_epoch)
