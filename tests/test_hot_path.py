@@ -51,6 +51,9 @@ def copied_package(tmp_path: Path) -> Path:
         pytest.skip(f"runs plain Python: {hot_path.REASON}")
     source = Path(tidelog.__file__).parent
     shutil.copytree(source, tmp_path / "tidelog", ignore=shutil.ignore_patterns("__pycache__", "spark", "simulation"))
+    # Beside the package is the library that its modules are in. Another one, of what is installed, would not fit.
+    for library in source.parent.glob(f"*__mypyc{SUFFIX}"):
+        shutil.copy(library, tmp_path)
     return tmp_path
 
 
