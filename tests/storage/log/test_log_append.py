@@ -11,9 +11,19 @@ from support.log_harness import MakeHarness
 
 from tidelog.model.errors import ErrorCode
 from tidelog.partition.producers import AppendRefusal
-from tidelog.records.batch import LOG_APPEND_TIME, CorruptBatch, iterate_headers, parse_header
+from tidelog.records.batch import (
+    LOG_APPEND_TIME,
+    MAGIC_AT,
+    CorruptBatch,
+    iterate_headers,
+    parse_header,
+    restamp_crc,
+)
 from tidelog.storage.log.appending import append_as_follower, append_as_leader, roll
 from tidelog.storage.log.results import AppendResult, UnexpectedOffset
+
+# In the header of a batch.
+LAST_OFFSET_DELTA_AT = 23
 
 
 def test_leader_stamps_offsets_and_epoch_and_leaves_the_rest_untouched(harness: MakeHarness) -> None:
@@ -235,6 +245,34 @@ def test_follower_refuses_damaged_batches_and_stores_none_of_the_fetch(harness: 
         append_as_follower(h.log, h.batch(b"a", leader_epoch=0) + bad, h.now)
     assert h.log.log_end_offset == 0
     assert h.file(".log").read_bytes() == b""
+
+
+def test_follower_refuses_what_its_checksum_does_not_cover(harness: MakeHarness) -> None:
+    h = harness()
+    h.open()
+    unknown = h.batch(b"a", leader_epoch=0)
+    unknown[MAGIC_AT] = 3
+    with pytest.raises(CorruptBatch, match="unknown format 3"):
+        append_as_follower(h.log, unknown, h.now)
+    backwards = h.batch(b"a", leader_epoch=0)
+    backwards[LAST_OFFSET_DELTA_AT : LAST_OFFSET_DELTA_AT + 4] = (-1).to_bytes(4, "big", signed=True)
+    restamp_crc(backwards, 0, len(backwards))
+    with pytest.raises(CorruptBatch, match="ends before it begins"):
+        append_as_follower(h.log, backwards, h.now)
+    assert h.log.log_end_offset == 0
+    assert h.file(".log").read_bytes() == b""
+
+
+def test_follower_leaves_out_what_is_of_a_later_epoch_than_its_leader(harness: MakeHarness) -> None:
+    h = harness()
+    h.open()
+    epochs = [3, 4, 5, 4]
+    sent = b"".join(h.batch(b"x", base_offset=at, leader_epoch=epoch) for at, epoch in enumerate(epochs))
+    append_as_follower(h.log, sent, h.now, leader_epoch=4)
+    assert h.log.log_end_offset == 2
+    assert h.log.leader_epochs.entries == ((3, 0), (4, 1))
+    assert append_as_follower(h.log, h.batch(b"x", base_offset=2, leader_epoch=5), h.now, leader_epoch=4) is None
+    assert h.log.log_end_offset == 2
 
 
 def test_follower_spreads_a_large_fetch_over_segments(harness: MakeHarness) -> None:

@@ -323,7 +323,7 @@ class Replica:
         """Append what the leader has sent, as a follower. Raises UnexpectedOffset, CorruptBatch, StorageFailure."""
         log = self.log
         if len(records):
-            append_as_follower(log, records, self.clock.now_ms())
+            append_as_follower(log, records, self.clock.now_ms(), leader_epoch=self.leader_epoch)
         before = log.high_watermark
         stable_before = log.last_stable_offset if self.stable_waits else None
         log.update_high_watermark(

@@ -13,6 +13,7 @@ from tidelog.model.errors import ErrorCode
 from tidelog.partition.producers import AppendOrigin, AppendRefusal, ProducerPlan
 from tidelog.partition.verification import VerificationGuard
 from tidelog.records.batch import (
+    CURRENT_MAGIC,
     LOG_APPEND_TIME,
     LOG_OVERHEAD,
     TIMESTAMP_TYPE_MASK,
@@ -31,6 +32,7 @@ from tidelog.storage.segments.segment import MAX_RELATIVE_OFFSET, AppendedBatch,
 
 # How far back the log is searched for batches that a producer may resend: five of usual size, of a dozen producers.
 RECALLED_BYTES = 1 << 20
+LARGEST_EPOCH = (1 << 31) - 1
 
 
 def append_as_leader(
@@ -88,14 +90,17 @@ def append_as_leader(
     return AppendResult(first_offset, offset - 1, append_time, log.log_start_offset)
 
 
-def append_as_follower(log: Log, data: Buffer, now_ms: int) -> AppendResult | None:
-    """Write batches as the leader sent them; a part of a batch at the end is left out. None if nothing is whole.
+def append_as_follower(
+    log: Log, data: Buffer, now_ms: int, *, leader_epoch: int = LARGEST_EPOCH
+) -> AppendResult | None:
+    """Write batches as the leader sent them, undecoded; a part of a batch at the end is left out, and so is everything
+    from the first batch of a later epoch than the leader's on. None if nothing is left.
 
     Raises UnexpectedOffset if they do not continue the log, CorruptBatch, StorageFailure.
     """
     log.require_open()
     view = memoryview(data)
-    batches = _checked_follower_batches(log, view)
+    batches = _checked_follower_batches(log, view, leader_epoch)
     if not batches:
         return None
     first_offset = batches[0][1].base_offset
@@ -124,10 +129,16 @@ def new_segment(log: Log, base_offset: int, *, now_ms: int) -> Segment:
     return Segment(log.filesystem, log.directory, base_offset, created_ms=now_ms, jitter_ms=jitter_ms).create()
 
 
-def _checked_follower_batches(log: Log, view: memoryview) -> list[tuple[int, BatchHeader]]:
-    batches = list(iterate_headers(view))
+def _checked_follower_batches(log: Log, view: memoryview, leader_epoch: int) -> list[tuple[int, BatchHeader]]:
+    """What Apache Kafka's follower checks: format, checksum, rising offsets, and no epoch above the leader's."""
+    batches: list[tuple[int, BatchHeader]] = []
     expected = log.log_end_offset
-    for position, header in batches:
+    for position, header in iterate_headers(view):
+        if header.partition_leader_epoch > leader_epoch:
+            # Read by a broker that lost its leadership meanwhile and follows another one (KAFKA-18723).
+            break
+        if header.magic != CURRENT_MAGIC:
+            raise CorruptBatch(position, f"offset {header.base_offset} has the unknown format {header.magic}")
         if header.base_offset < expected:
             raise UnexpectedOffset(
                 f"{log.topic_partition} ends at {expected}, but the leader sent offset {header.base_offset}",
@@ -136,9 +147,12 @@ def _checked_follower_batches(log: Log, view: memoryview) -> list[tuple[int, Bat
             )
         if compute_crc(view, position, header.size) != header.crc:
             raise CorruptBatch(position, f"the checksum of offset {header.base_offset} does not match")
+        if header.last_offset_delta < 0:
+            raise CorruptBatch(position, f"offset {header.base_offset} ends before it begins")
         if header.base_offset > expected:
             log.note_gaps()
         expected = header.next_offset
+        batches.append((position, header))
     return batches
 
 
