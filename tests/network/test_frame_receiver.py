@@ -95,3 +95,61 @@ def test_frames_of_every_size_come_as_they_were_sent(size: int, of_a_server: boo
     each = FrameReceiver(StagingArea(1 << 18), lambda _: 100 << 20, claim)
     frames = receive(each, framed(content) + framed(b"next"), [1 << 18])
     assert [bytes(frame) for frame in frames] == [content, b"next"]
+
+
+# -- memory that is used again ---------------------------------------------------------------------------------------
+
+
+def reusing(reused_bytes: int = 1 << 20) -> FrameReceiver:
+    return FrameReceiver(StagingArea(4096), lambda _: 1 << 30, reused_bytes=reused_bytes)
+
+
+def receive_one(receiver: FrameReceiver, frame: bytes) -> Any:
+    """The frame as it was delivered."""
+    got: list[Any] = []
+    data = framed(frame)
+    position = 0
+    while position < len(data):
+        buffer = receiver.buffer()
+        count = min(len(buffer), len(data) - position)
+        buffer[:count] = data[position : position + count]
+        del buffer
+        receiver.advance(count, got.append)
+        position += count
+    (delivered,) = got
+    return delivered
+
+
+@pytest.mark.parametrize("piece", [1, 7, 1000, 100_000])
+def test_frames_in_memory_that_is_used_again_survive_every_way_of_cutting_the_stream(piece: int) -> None:
+    random = Random(piece)
+    frames = [random.randbytes(random.choice([0, 3, 500, 5000, 70_000, 300_000])) for _ in range(12)]
+    assert receive(reusing(100_000), framed(*frames), [piece]) == frames
+
+
+def test_the_memory_of_a_frame_that_nobody_uses_any_more_holds_the_next_one() -> None:
+    under_test = reusing()
+    first = receive_one(under_test, b"a" * 200_000)
+    memory = first.obj
+    del first
+    smaller = receive_one(under_test, b"b" * 150_000)
+    assert smaller.obj is memory
+    assert smaller == b"b" * 150_000
+
+
+def test_a_frame_does_not_change_as_long_as_somebody_has_a_view_of_a_part_of_it() -> None:
+    under_test = reusing()
+    first = receive_one(under_test, b"a" * 200_000)
+    part = first[100_000:100_010]
+    del first
+    second = receive_one(under_test, b"b" * 200_000)
+    assert part == b"a" * 10
+    assert second == b"b" * 200_000
+    assert second.obj is not part.obj
+
+
+def test_no_more_memory_is_kept_than_was_agreed() -> None:
+    under_test = reusing(100_000)
+    large = receive_one(under_test, b"a" * 200_000)
+    assert isinstance(large, bytearray)
+    assert under_test._spare is None

@@ -69,6 +69,8 @@ class ConnectionSettings:
     request_timeout_ms: float
     max_in_flight: int = DEFAULT_MAX_IN_FLIGHT
     max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES
+    # Replies of up to this size are received into memory that is kept and used again, see `FrameReceiver`.
+    reused_bytes: int = 0
 
 
 @dataclass(slots=True)
@@ -92,7 +94,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         # Features that the cluster has finalized, such as transaction.version.
         self.features: Mapping[str, int] = {}
         self._settings = settings
-        self._receiver = FrameReceiver(staging, lambda _: settings.max_frame_bytes)
+        self._receiver = FrameReceiver(staging, lambda _: settings.max_frame_bytes, reused_bytes=settings.reused_bytes)
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._pending: dict[int, _Pending] = {}
@@ -223,7 +225,6 @@ class ClientConnection(asyncio.BufferedProtocol):
         return correlation_id
 
     def _frame_arrived(self, frame: Frame) -> None:
-        assert isinstance(frame, bytearray), "only requests are mapped"
         if len(frame) < _CORRELATION_ID.size:
             raise ProtocolError(f"a reply of {len(frame)} bytes has no room for its correlation id")
         (correlation_id,) = _CORRELATION_ID.unpack_from(frame)
@@ -321,7 +322,7 @@ async def _negotiate(connection: ClientConnection, settings: ConnectionSettings)
     connection.features = {feature.name: feature.max_version_level for feature in reply.finalized_features}
 
 
-def _decode_reply(frame: bytearray, expected: type[R], version: int) -> R:
+def _decode_reply(frame: Frame, expected: type[R], version: int) -> R:
     position = _CORRELATION_ID.size
     api_key = expected.SCHEMA.api_key
     if response_header_version(api_key, version) == 1:
@@ -329,7 +330,7 @@ def _decode_reply(frame: bytearray, expected: type[R], version: int) -> R:
             position = skip_tagged_fields(frame, position)
         except IndexError as error:
             raise ProtocolError("the header of a reply is truncated") from error
-    elif api_key == ApiKey.API_VERSIONS and frame[position : position + 2] == _UNSUPPORTED_VERSION:
+    elif api_key == ApiKey.API_VERSIONS and bytes(frame[position : position + 2]) == _UNSUPPORTED_VERSION:
         version = 0
     reply, _ = decode(expected, frame, version, position)
     return reply

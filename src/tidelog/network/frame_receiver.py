@@ -11,6 +11,9 @@ Four rules keep a peer from using memory that it did not send bytes for:
 - a server asks its `RequestMemory` before each step of the growth;
 - while no frame is incomplete, a connection owns no buffer: all connections of a loop receive into one staging area,
   whose content is taken over before the loop turns to another connection.
+
+A follower, which receives large replies one after the other, asks for an exception from the last rule: the memory of a
+reply is kept, and used for the next one if nobody has a view of it by then. Fresh memory costs it a tenth of its time.
 """
 
 from __future__ import annotations
@@ -55,16 +58,23 @@ class FrameReceiver:
         "_next_room",
         "_prefix",
         "_received",
+        "_reused_bytes",
         "_room",
+        "_spare",
         "_staging",
         "_view",
         "is_waiting",
     )
 
-    def __init__(self, staging: StagingArea, limit: FrameLimit, claim: Claim | None = None) -> None:
+    def __init__(
+        self, staging: StagingArea, limit: FrameLimit, claim: Claim | None = None, *, reused_bytes: int = 0
+    ) -> None:
         self._staging = staging
         self._limit = limit
         self._claim = claim
+        # So much memory is kept at most, and frames are delivered as views of it.
+        self._reused_bytes = reused_bytes
+        self._spare: bytearray | None = None
         # The first bytes of a frame whose length has not fully arrived.
         self._prefix = b""
         self._frame: bytearray | mmap.mmap | None = None
@@ -93,10 +103,17 @@ class FrameReceiver:
         if claim is not None:
             claim.arrived(count)
         if self._received == self._frame_size:
-            whole = frame if isinstance(frame, bytearray) else self._view
-            assert whole is not None
+            view = self._view
+            assert view is not None
             self._frame = None
             self._view = None
+            whole: Frame = view
+            if isinstance(frame, bytearray):
+                if len(frame) <= self._reused_bytes:
+                    self._spare = frame
+                    whole = view[: self._frame_size]
+                else:
+                    whole = frame
             if claim is not None:
                 claim.complete(self._frame_size)
             deliver(whole)
@@ -135,16 +152,36 @@ class FrameReceiver:
         received = len(arrived)
         self._frame_size = size
         self._received = received
-        self._room = min(size, max(FIRST_ALLOCATION_BYTES, received))
+        spare = self._unused_spare()
+        self._room = min(size, max(FIRST_ALLOCATION_BYTES, received, 0 if spare is None else len(spare)))
         if self._claim is not None:
             self._claim.begin(size, self._room)
         is_mapped = self._claim is not None and size > ORDINARY_BYTES
-        frame: bytearray | mmap.mmap = mmap.mmap(-1, size) if is_mapped else bytearray(self._room)
-        frame[:received] = bytes(arrived)
+        frame: bytearray | mmap.mmap
+        if is_mapped:
+            frame = mmap.mmap(-1, size)
+        elif spare is not None and len(spare) >= self._room:
+            frame = spare
+        else:
+            frame = bytearray(self._room)
         self._frame = frame
+        # Through a view, because a bytearray would copy what it is given twice.
         self._view = memoryview(frame)
+        self._view[:received] = arrived
         if received == self._room:
             self._ask_for_room()
+
+    def _unused_spare(self) -> bytearray | None:
+        spare = self._spare
+        if spare is not None:
+            self._spare = None
+            try:
+                # Refused as long as there is a view.
+                spare.append(0)
+            except BufferError:
+                return None
+            spare.pop()
+        return spare
 
     def _ask_for_room(self) -> None:
         room = self._room
@@ -160,6 +197,7 @@ class FrameReceiver:
         frame = self._frame
         if isinstance(frame, bytearray):
             larger = bytearray(self._room)
-            larger[: len(frame)] = frame
+            view = memoryview(larger)
+            view[: self._received] = memoryview(frame)[: self._received]
             self._frame = larger
-            self._view = memoryview(larger)
+            self._view = view
