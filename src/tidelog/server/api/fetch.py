@@ -183,12 +183,13 @@ class FetchHandler:
         watches each partition from the moment it is read, as long as a wait is likely."""
         result = _Round(answers=[], readable_bytes=0, urgent=False, idle={})
         left = reader.max_bytes
+        names: dict[bytes, str] = {}
         for key, wanted in plan.partitions:
             if first is not None and key in first.idle:
                 replica, seen = first.idle[key]
                 if seen == _state_of(replica):
                     continue
-            found = self._find(key, wanted, reader)
+            found = self._find(key, wanted, reader, names)
             if isinstance(found, ErrorCode):
                 result.answers.append((key, _failed(wanted.partition, found)))
                 result.urgent = True
@@ -231,12 +232,18 @@ class FetchHandler:
                 watch.wait.watch(_waits(found, reader))
         return result
 
-    def _find(self, key: PartitionKey, wanted: FetchPartition, reader: _Reader) -> Replica | ErrorCode:
+    def _find(
+        self, key: PartitionKey, wanted: FetchPartition, reader: _Reader, names: dict[bytes, str]
+    ) -> Replica | ErrorCode:
+        """`names` are those of the topics that this pass has looked up."""
         topic, topic_id, partition = key
         if topic_id != ZERO_UUID or reader.by_id:
-            name = self.metadata.image.topic_name(topic_id)
+            name = names.get(topic_id)
             if name is None:
-                return ErrorCode.UNKNOWN_TOPIC_ID
+                name = self.metadata.image.topic_name(topic_id)
+                if name is None:
+                    return ErrorCode.UNKNOWN_TOPIC_ID
+                names[topic_id] = name
             topic = name
         if reader.any_replica:
             return self.replicas.readable(topic, partition)
@@ -253,7 +260,10 @@ class FetchHandler:
             fetch_offset=wanted.fetch_offset,
             log_start_offset=wanted.log_start_offset,
         )
-        self.replication.in_sync.follower_fetched(replica, reader.broker_id)
+        progress = replica.progress
+        # Asked here, where it is compiled: nearly always the answer is no.
+        if progress is not None and progress.may_join(reader.broker_id):
+            self.replication.in_sync.propose_joining(replica)
 
     def _check(self, replica: Replica, wanted: FetchPartition, reader: _Reader) -> PartitionData | None:
         """The answer if there is nothing for this reader to read here; None if there may be."""

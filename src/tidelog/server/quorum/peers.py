@@ -44,7 +44,7 @@ class Peers:
 
     async def connect(self, node_id: int) -> ClientConnection:
         """The existing connection, or a new one if that has ended. Raises ConnectionProblem."""
-        connection = self._usable(node_id, self._address(node_id))
+        connection = self.current(node_id)
         if connection is not None:
             return connection
         async with self._opening.setdefault(node_id, asyncio.Lock()):
@@ -60,6 +60,10 @@ class Peers:
                 self._connections[node_id] = (address, connection)
                 connection.ended.add_done_callback(lambda _: self.lost(node_id))
             return connection
+
+    def current(self, node_id: int) -> ClientConnection | None:
+        """The existing connection, unless it has ended or the node has moved. Raises CannotConnect."""
+        return self._usable(node_id, self._address(node_id))
 
     def _address(self, node_id: int) -> HostPort | Endpoint:
         address = self.address_of(node_id)

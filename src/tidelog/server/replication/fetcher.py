@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from tidelog.metadata.image import Endpoint
 from tidelog.model.ports import Randomness
@@ -37,6 +36,7 @@ from tidelog.server.quorum.peers import Peers
 from tidelog.server.replicas.flusher import ReplicaFlusher
 from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replicas.replica import Replica
+from tidelog.server.replication.followed import Asked, FetchStep, Followed, FollowedReplicas, Key
 from tidelog.server.replication.leader_answers import apply_answer
 from tidelog.server.replication.session import FollowerSession
 from tidelog.server.replication.throttles import ReplicationThrottles
@@ -54,32 +54,8 @@ IDLE_MS = 1_000.0
 # A partition that is being flushed is left out of a fetch. So the next one is sent a little later, and does not wait
 # long at the leader: otherwise the leader would learn of the flushed records only after that wait.
 FLUSH_PATIENCE_MS = 10
-
-
-@dataclass(slots=True)
-class _Followed:
-    """What the fetcher keeps of one replica; everything else is in its log."""
-
-    not_before_ms: float = 0.0
-    failures: int = 0
-    # What the leader last reported. None before its first answer: then there may be much to catch up.
-    leader_high_watermark: int | None = None
-    # Running because flush.messages asks for it: what is not flushed must not be reported as replicated.
-    flush: asyncio.Task[None] | None = None
-    # The last one lacked descriptors or disk space: there must be another one before the next fetch.
-    flush_failed: bool = False
-
-
-class _Asked(NamedTuple):
-    """What is fetched of one partition. A tuple, because one is created for every partition of every fetch."""
-
-    leader_epoch: int
-    fetch_offset: int
-    last_fetched_epoch: int
-    log_start_offset: int
-
-
-Key = tuple[bytes, int]
+# For each leader that is followed: a few batches of usual size.
+REUSED_BYTES = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +82,10 @@ class LeaderFetcher:
         self._clock = following.replicas.clock
         self._replicas = following.replicas
         self._throttles = following.throttles
-        self._followed: dict[Replica, _Followed] = {}
+        self._followed = FollowedReplicas()
+        # Flushes that run, and replicas whose last one failed.
+        self._flushing: dict[Followed, asyncio.Task[None]] = {}
+        self._unflushed: dict[Followed, None] = {}
         self._changed = asyncio.Event()
         config = following.live.config
         connection_settings = ConnectionSettings(
@@ -116,10 +95,11 @@ class LeaderFetcher:
             # The first batch is sent whole even if it alone is above the limit (KIP-74); none is larger than the
             # request that produced it.
             max_frame_bytes=config.replica_fetch_response_max_bytes + config.socket_request_max_bytes,
+            reused_bytes=REUSED_BYTES,
         )
         self._peers = Peers(following.network, following.address_of, connection_settings)
         self._connection: ClientConnection | None = None
-        self._session: FollowerSession[Key, _Asked] = FollowerSession()
+        self._session = FollowerSession()
         self._outage = False
         self._task: asyncio.Task[None] | None = None
 
@@ -128,17 +108,17 @@ class LeaderFetcher:
 
     def add(self, replica: Replica) -> None:
         """Fetch for it from now on; also called when the leader has begun another epoch."""
-        state = self._followed.setdefault(replica, _Followed())
-        # Earlier errors do not matter in the new epoch; a running flush still does.
-        state.not_before_ms = 0.0
-        state.failures = 0
-        if state.flush is None:
+        state = self._followed.add(replica)
+        state.start_over()
+        if not state.flushing:
             # A leader that becomes a follower may have appended what is not on the device yet.
-            self._flush_if_due(replica, state)
+            self._flush_if_due(state)
         self._changed.set()
 
     def remove(self, replica: Replica) -> None:
-        self._followed.pop(replica, None)
+        self._followed.remove(replica)
+        for state in [state for state in self._flushing if state not in self._followed]:
+            del self._flushing[state]
 
     def start(self) -> None:
         self._task = asyncio.get_running_loop().create_task(self._run(), name=f"follow broker {self.leader_id}")
@@ -157,14 +137,20 @@ class LeaderFetcher:
     async def _run(self) -> None:
         retry_ms = FIRST_RETRY_MS
         while True:
-            await self._flushed()
-            replicas = self._due()
-            if not replicas:
+            if self._flushing:
+                # As long as it is worth it.
+                await asyncio.wait(list(self._flushing.values()), timeout=FLUSH_PATIENCE_MS / 1000)
+            step = self._next_step()
+            if step is None:
                 await self._rest()
                 continue
-            asked = {key: _asked(replica) for key, replica in replicas.items()}
             try:
-                response = await self._fetch(asked)
+                connection = self._peers.current(self.leader_id)
+                if connection is None or connection is not self._connection:
+                    await self._connect()
+                    continue
+                # Nothing is awaited between looking at the replicas and sending: what the leader is told is true.
+                response = await self._send(connection, step)
             except (ConnectionProblem, UnsupportedByBroker) as problem:
                 self._report_outage(problem)
                 self._disconnect()
@@ -172,41 +158,31 @@ class LeaderFetcher:
                 retry_ms = min(2 * retry_ms, float(self._live.config.replica_fetch_backoff_ms))
                 continue
             retry_ms = FIRST_RETRY_MS
-            for key, answer in _answers(response):
-                if key in asked:
-                    self._take(replicas[key], asked[key], answer)
+            self._take_all(response)
+            # Then its memory can be used for the next answer.
+            del response
 
-    def _due(self) -> dict[Key, Replica]:
+    def _next_step(self) -> FetchStep | None:
         now_ms = self._clock.monotonic_ms()
-        due: dict[Key, Replica] = {}
-        for replica, state in self._followed.items():
-            if state.not_before_ms > now_ms:
-                continue
-            if state.flush_failed and state.flush is None:
-                self._flush_if_due(replica, state)
-            if state.flush is None and not self._throttled(replica, state):
-                due[replica.topic_id, replica.topic_partition.partition] = replica
-        return due
+        for state in list(self._unflushed):
+            if state not in self._followed or state.flushing or not state.flush_failed:
+                del self._unflushed[state]
+            elif state.not_before_ms <= now_ms:
+                del self._unflushed[state]
+                self._flush_if_due(state)
+        rests = None if self._throttles.follower.unlimited else self._throttled
+        return self._followed.step(self._session, now_ms=now_ms, rests=rests)
 
-    def _throttled(self, replica: Replica, state: _Followed) -> bool:
+    def _throttled(self, state: Followed) -> bool:
         known = state.leader_high_watermark
-        in_sync = known is not None and replica.log.log_end_offset >= known
-        return self._throttles.rests(replica, in_sync=in_sync)
-
-    async def _flushed(self) -> None:
-        """Wait until all flushes are done, as long as it is worth it."""
-        flushes = self._flushes()
-        if flushes:
-            await asyncio.wait(flushes, timeout=FLUSH_PATIENCE_MS / 1000)
-
-    def _flushes(self) -> list[asyncio.Task[None]]:
-        return [state.flush for state in self._followed.values() if state.flush is not None]
+        in_sync = known is not None and state.replica.log.log_end_offset >= known
+        return self._throttles.rests(state.replica, in_sync=in_sync)
 
     async def _rest(self) -> None:
         """Wait until a partition is added, a flush is done, or one with an error may be retried."""
         self._changed.clear()
         now_ms = self._clock.monotonic_ms()
-        waits = [state.not_before_ms - now_ms for state in self._followed.values() if state.flush is None]
+        waits = [state.not_before_ms - now_ms for state in self._followed if not state.flushing]
         # One that is due and still not fetched is held back by a throttle.
         waits = [wait if wait > 0 else self._throttles.rest_ms() for wait in waits]
         delay_ms = max(1.0, min([IDLE_MS, *waits]))
@@ -216,21 +192,19 @@ class LeaderFetcher:
         except TimeoutError:
             return
 
-    async def _fetch(self, asked: Mapping[Key, _Asked]) -> FetchResponse:
-        connection = await self._connect()
-        following = self._following
+    async def _send(self, connection: ClientConnection, step: FetchStep) -> FetchResponse:
         config = self._live.config
         version = connection.version_for(FetchRequest)
         if version < FIRST_FETCH_VERSION:
             raise UnsupportedByBroker(
                 f"broker {self.leader_id} serves Fetch up to version {version}; followers need {FIRST_FETCH_VERSION}"
             )
-        step = self._session.step(asked)
-        patience_ms = FLUSH_PATIENCE_MS if self._flushes() else config.replica_fetch_wait_max_ms
-        response = await connection.request(
+        patience_ms = FLUSH_PATIENCE_MS if self._flushing else config.replica_fetch_wait_max_ms
+        replica_state = ReplicaState(replica_id=self._replicas.broker_id, replica_epoch=self._following.broker_epoch())
+        response = await connection.submit(
             FetchRequest(
                 cluster_id=self._replicas.image().cluster_id,
-                replica_state=ReplicaState(replica_id=self._replicas.broker_id, replica_epoch=following.broker_epoch()),
+                replica_state=replica_state,
                 max_wait_ms=min(patience_ms, config.replica_fetch_wait_max_ms),
                 min_bytes=config.replica_fetch_min_bytes,
                 max_bytes=config.replica_fetch_response_max_bytes,
@@ -246,13 +220,12 @@ class LeaderFetcher:
         if response.error_code:
             # Whatever it is, a new session on a new connection is a fresh start.
             raise ConnectionLost(f"broker {self.leader_id} refused the fetch with error code {response.error_code}")
-        self._session.accepted(response.session_id)
         if self._outage:
             self._outage = False
             logger.info("following broker %d again", self.leader_id)
         return response
 
-    def _topics(self, asked: Mapping[Key, _Asked]) -> list[FetchTopic]:
+    def _topics(self, asked: Mapping[Key, Asked]) -> list[FetchTopic]:
         topics: dict[bytes, list[FetchPartition]] = {}
         for (topic_id, partition), one in asked.items():
             topics.setdefault(topic_id, []).append(
@@ -269,17 +242,18 @@ class LeaderFetcher:
 
     # -- the connection ------------------------------------------------------------------------------------------
 
-    async def _connect(self) -> ClientConnection:
+    async def _connect(self) -> None:
         """Raises ConnectionProblem."""
-        connection = await self._peers.connect(self.leader_id)
-        if connection is not self._connection:
-            self._connection = connection
-            self._session.reset()
-        return connection
+        self._connection = await self._peers.connect(self.leader_id)
+        self._forget_session()
 
     def _disconnect(self) -> None:
         self._peers.close()
+        self._forget_session()
+
+    def _forget_session(self) -> None:
         self._session.reset()
+        self._followed.forget_session()
 
     def _report_outage(self, problem: Exception) -> None:
         # Once at the beginning: it may take long, and the end is logged.
@@ -289,9 +263,21 @@ class LeaderFetcher:
 
     # -- answers -------------------------------------------------------------------------------------------------
 
-    def _take(self, replica: Replica, asked: _Asked, answer: PartitionData) -> None:
-        state = self._followed.get(replica)
-        if state is None or not replica.follows(self.leader_id, leader_epoch=asked.leader_epoch):
+    def _take_all(self, response: FetchResponse) -> None:
+        is_kept = self._session.accepted(response.session_id)
+        for topic in response.responses:
+            topic_id = bytes(topic.topic_id)
+            for answer in topic.partitions:
+                state = self._followed.get((topic_id, answer.partition_index))
+                # While it is being flushed nothing may be added: it would be reported before it is on the device.
+                if state is not None and state.told is not None and not state.flushing:
+                    self._take(state, state.told, answer)
+        if not is_kept:
+            self._followed.forget_session()
+
+    def _take(self, state: Followed, asked: Asked, answer: PartitionData) -> None:
+        replica = state.replica
+        if not replica.follows(self.leader_id, leader_epoch=asked.leader_epoch):
             return
         if replica.log.log_end_offset != asked.fetch_offset:
             return
@@ -311,43 +297,41 @@ class LeaderFetcher:
             done = False
         self._throttles.fetched(replica, len(answer.records or b""))
         if done:
-            state.leader_high_watermark = answer.high_watermark
-            state.failures = 0
-            self._flush_if_due(replica, state)
+            state.succeeded(answer.high_watermark)
+            self._flush_if_due(state)
         else:
             self._delay(state)
         if answer.records:
-            # Those that got something go to the end, so that a busy partition does not starve the others.
-            self._followed[replica] = self._followed.pop(replica)
+            self._followed.to_the_end(state)
 
-    def _delay(self, state: _Followed) -> None:
+    def _delay(self, state: Followed) -> None:
         longest = float(self._live.config.replica_fetch_backoff_ms)
         wait_ms = min(FIRST_RETRY_MS * (1 << min(state.failures, 16)), longest)
-        state.failures += 1
-        state.not_before_ms = self._clock.monotonic_ms() + wait_ms
+        state.wait_until(self._clock.monotonic_ms() + wait_ms)
 
     # -- the device ----------------------------------------------------------------------------------------------
 
-    def _flush_if_due(self, replica: Replica, state: _Followed) -> None:
-        state.flush_failed = False
-        if replica.log.flushed_end_offset < replica.log.log_end_offset:
-            state.flush = asyncio.get_running_loop().create_task(self._flush(replica, state))
+    def _flush_if_due(self, state: Followed) -> None:
+        log = state.replica.log
+        if log.flushed_end_offset < log.log_end_offset:
+            state.begin_flush()
+            self._flushing[state] = asyncio.get_running_loop().create_task(self._flush(state))
+        else:
+            state.end_flush()
 
-    async def _flush(self, replica: Replica, state: _Followed) -> None:
+    async def _flush(self, state: Followed) -> None:
+        failed = False
         try:
-            await self._following.flusher.flush(replica)
+            await self._following.flusher.flush(state.replica)
         except StorageFailure as failure:
-            self._replicas.storage_failed(replica, failure)
-            state.flush_failed = True
+            failed = True
+            self._replicas.storage_failed(state.replica, failure)
+            self._unflushed[state] = None
             self._delay(state)
         finally:
-            state.flush = None
+            state.end_flush(failed=failed)
+            self._flushing.pop(state, None)
             self._changed.set()
-
-
-def _asked(replica: Replica) -> _Asked:
-    log = replica.log
-    return _Asked(replica.leader_epoch, log.log_end_offset, log.latest_epoch, log.log_start_offset)
 
 
 def _forgotten(keys: Iterable[Key]) -> list[ForgottenTopic]:
@@ -355,10 +339,3 @@ def _forgotten(keys: Iterable[Key]) -> list[ForgottenTopic]:
     for topic_id, partition in keys:
         topics.setdefault(topic_id, []).append(partition)
     return [ForgottenTopic(topic_id=topic_id, partitions=partitions) for topic_id, partitions in topics.items()]
-
-
-def _answers(response: FetchResponse) -> Iterator[tuple[Key, PartitionData]]:
-    for topic in response.responses:
-        topic_id = bytes(topic.topic_id)
-        for answer in topic.partitions:
-            yield (topic_id, answer.partition_index), answer

@@ -52,7 +52,7 @@ Key = tuple[bytes, int]
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class InSyncSets:
-    """Proposes in `follower_fetched` and `drop_lagging`; `run` sends the proposals to the controller."""
+    """Proposes in `propose_joining` and `drop_lagging`; `run` sends the proposals to the controller."""
 
     broker_id: int
     broker_epoch: Callable[[], int]
@@ -60,12 +60,6 @@ class InSyncSets:
     # Proposals that are still to be answered.
     _open: dict[Replica, InSyncProposal] = field(default_factory=dict, init=False)
     _work: asyncio.Event = field(default_factory=asyncio.Event, init=False)
-
-    def follower_fetched(self, replica: Replica, broker_id: int) -> None:
-        """After each fetch of a follower: it may have caught up."""
-        progress = replica.progress
-        if progress is not None and progress.may_join(broker_id):
-            self._propose_joining(replica)
 
     def drop_lagging(self, replicas: Iterable[Replica]) -> None:
         """At intervals: followers that have not had everything for replica.lag.time.max.ms leave."""
@@ -88,9 +82,10 @@ class InSyncSets:
         """Brokers were fenced or unfenced: whom to wait for, and who may join, must be decided again."""
         for replica in replicas:
             replica.reconsider_watermark()
-            self._propose_joining(replica)
+            self.propose_joining(replica)
 
-    def _propose_joining(self, replica: Replica) -> None:
+    def propose_joining(self, replica: Replica) -> None:
+        """After a fetch of a follower that may join now."""
         progress = replica.progress
         joining = None if progress is None else progress.joining()
         if progress is not None and joining:
@@ -150,7 +145,7 @@ class InSyncSets:
                 del self._open[replica]
             # Somebody else may have caught up while this was being decided.
             if answer is None or not answer.error_code:
-                self._propose_joining(replica)
+                self.propose_joining(replica)
         return complete
 
     def _take(self, replica: Replica, proposal: InSyncProposal, answer: PartitionAnswer) -> bool:
