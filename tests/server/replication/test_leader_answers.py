@@ -3,30 +3,51 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
-from typing import cast
 
 import pytest
-from support.default_settings import log_config
+from support.default_settings import log_config, replica_settings
 from support.log_harness import NOW, Harness, UnsyncedFileSystem
 
+from tidelog.metadata.image import ClusterImage
 from tidelog.protocol.messages.fetch_response import EpochEndOffset, PartitionData
 from tidelog.records.batch import CorruptBatch
+from tidelog.server.notice import Notice
 from tidelog.server.replicas.damage import Damage
 from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replicas.replica import Replica
 from tidelog.server.replication.leader_answers import apply_answer
 
 
-class _Truncating:
-    """The part of `Replicas` that truncation needs."""
+class _StandingClock:
+    def now_ms(self) -> int:
+        return NOW
 
-    def __init__(self, harness: Harness) -> None:
-        self.damage = Damage(1)
-        self._harness = harness
+    def monotonic_ms(self) -> float:
+        return 0.0
 
-    def truncate(self, replica: Replica, offset: int) -> None:
-        self._harness.directory.truncate(replica.topic_partition, offset, now_ms=NOW)
+
+def with_replica(h: Harness) -> tuple[Replicas, Replica]:
+    """A broker that has this one log."""
+    replicas = Replicas(
+        broker_id=1,
+        image=lambda: ClusterImage(cluster_id="test"),
+        directories=[h.directory],
+        clock=_StandingClock(),
+        damage=Damage(1),
+        storage_failing=Notice(),
+        shortage=Notice(),
+    )
+    replica = Replica(
+        topic_partition=h.partition,
+        topic_id=bytes(h.topic_id),
+        broker_id=1,
+        log=h.log,
+        settings=replica_settings(),
+        clock=_StandingClock(),
+        flush_wanted=lambda _: None,
+    )
+    replicas.add(replica, h.directory)
+    return replicas, replica
 
 
 def test_damage_that_truncation_would_turn_into_a_hole_is_reported(
@@ -44,12 +65,11 @@ def test_damage_that_truncation_would_turn_into_a_hole_is_reported(
     content[3 * size + 7] = 4
     path.write_bytes(content)
     h.open()
-    replica = cast(Replica, SimpleNamespace(topic_partition=h.partition, log=h.log))
-    replicas = _Truncating(h)
+    replicas, replica = with_replica(h)
     answer = PartitionData(diverging_epoch=EpochEndOffset(epoch=0, end_offset=4))
     for _ in range(2):
         # As often as the leader says so.
-        assert not apply_answer(cast(Replicas, replicas), replica, 2, answer)
+        assert not apply_answer(replicas, replica, 2, answer)
     assert replicas.damage.partitions == {h.partition}
     assert caplog.text.count("offset 4 is out of place") == 1
     assert h.log.log_end_offset == 6
