@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import shutil
 import subprocess
@@ -27,6 +28,7 @@ print(hot_path.COMPILED, len(compiled), hot_path.REASON)
 """
 ALL = len(hot_path.MODULES)
 SUFFIX = EXTENSION_SUFFIXES[0]
+ROOT = Path(tidelog.__file__).parent.parent
 
 
 def show(path: Path | None = None, **environment: str) -> str:
@@ -131,3 +133,34 @@ def test_a_test_that_replaces_a_part_of_a_compiled_module_fails(monkeypatch: pyt
             monkeypatch.setattr(target, name, None)
     with pytest.raises(AssertionError, match=r"tidelog\.storage\.log\.reader is compiled"):
         monkeypatch.setattr("tidelog.storage.log.reader.read_records", None)
+
+
+def test_classes_that_plain_python_derives_from_are_compiled_for_that() -> None:
+    """Compiled methods refuse objects of other classes, and of subclasses that the compiler did not see."""
+    trees = {name: ast.parse((ROOT / hot_path.source_path("", name)).read_text()) for name in source_modules()}
+    closed = {
+        (name, node.name)
+        for name in hot_path.MODULES
+        for node in ast.walk(trees[name])
+        if isinstance(node, ast.ClassDef)
+        and not any("allow_interpreted_subclasses" in ast.unparse(each) for each in node.decorator_list)
+    }
+    refused = []
+    for name in trees.keys() - set(hot_path.MODULES):
+        imported = {
+            alias.asname or alias.name: (node.module, alias.name)
+            for node in ast.walk(trees[name])
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        }
+        for node in ast.walk(trees[name]):
+            if isinstance(node, ast.ClassDef):
+                bases = [base.value if isinstance(base, ast.Subscript) else base for base in node.bases]
+                found = [imported.get(base.id) for base in bases if isinstance(base, ast.Name)]
+                refused += [f"{name}.{node.name} derives from {each}" for each in found if each in closed]
+    assert len(closed) > 100
+    assert not refused
+
+
+def source_modules() -> list[str]:
+    return [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in (ROOT / "tidelog").rglob("*.py")]

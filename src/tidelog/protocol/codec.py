@@ -19,6 +19,8 @@ from struct import Struct
 from struct import error as StructError
 from typing import Any, Final, TypeVar, cast
 
+from mypy_extensions import mypyc_attr
+
 from tidelog.protocol.implementation import compiled
 from tidelog.protocol.schema import Field, Message, covers
 
@@ -43,6 +45,7 @@ _SIZED = {"string", "bytes", "records"}
 _compiled: Final = compiled
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class ProtocolError(Exception):
     """Bytes that are not the message they are said to be."""
 

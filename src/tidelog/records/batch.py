@@ -24,6 +24,7 @@ from struct import Struct
 from typing import NamedTuple
 
 from crc32c import crc32c
+from mypy_extensions import mypyc_attr
 
 Buffer = bytes | bytearray | memoryview
 
@@ -124,6 +125,7 @@ class BatchHeader(NamedTuple):
         return self.producer_id >= 0
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class CorruptBatch(Exception):
     """Bytes that are not a whole, valid record batch. Says at which position of the given bytes, and why."""
 
