@@ -110,7 +110,6 @@ def run(h: Harness, model: Model, step: str, first: Any, second: Any) -> None:
         if offset < h.log.segments.first.base_offset:
             return
         h.directory.truncate(h.partition, offset, now_ms=h.now)
-        h.directory.checkpoints.write_log_starts()
         model.truncate(offset)
         h.log.update_high_watermark(model.end)
         model.epoch += 1

@@ -227,3 +227,24 @@ def test_stale_snapshots_do_not_come_back(filled: Harness) -> None:
     assert h.log.log_end_offset == 40
     assert h.producer(2).last_sequence == 9
     assert h.producer(1).last_sequence == 29
+
+
+@pytest.mark.parametrize("offset", [0, 2, 4])
+@pytest.mark.parametrize("fully", [False, True])
+@pytest.mark.parametrize("restarted", [False, True])
+def test_log_that_was_truncated_below_its_start_is_whole_after_a_crash(
+    filled: Harness, restarted: bool, fully: bool, offset: int
+) -> None:
+    h = filled
+    h.log.flush(h.now)
+    h.log.update_high_watermark(40)
+    h.log.advance_log_start(6)
+    h.directory.checkpoints.write_all()
+    if restarted:
+        h.reopen()
+    cut = h.directory.truncate_fully if fully else h.directory.truncate
+    cut(h.partition, offset, now_ms=h.now)
+    h.crash()
+    h.open_if_whole()
+    assert not h.report.failures
+    assert (h.log.log_start_offset, h.log.log_end_offset) == (offset, offset)

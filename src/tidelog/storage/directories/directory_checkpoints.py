@@ -6,7 +6,8 @@ The format of the files is in `tidelog.storage.directories.checkpoints`.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 
 from tidelog.model.ids import TopicPartition
 from tidelog.model.topics import CLUSTER_METADATA_TOPIC
@@ -46,6 +47,8 @@ class DirectoryCheckpoints:
         self._lock = threading.Lock()
         # By file name; an idle broker does not rewrite unchanged files.
         self._written: dict[str, dict[TopicPartition, int]] = {}
+        # Where logs that are being truncated may end.
+        self._limits: dict[TopicPartition, int] = {}
         self._last_high_watermarks = evidence.high_watermarks
         self.recovery_points = dict(evidence.recovery_points)
         self.high_watermarks = dict(evidence.high_watermarks)
@@ -75,15 +78,26 @@ class DirectoryCheckpoints:
     def _kept(self) -> tuple[dict[TopicPartition, int], ...]:
         return self.recovery_points, self.high_watermarks, self.log_starts, self.cleaned
 
-    def lower_high_watermark(self, log: Log, offset: int) -> None:
-        """Everything below the checkpoint counts as stored, so it must not say more than the log will hold."""
+    @contextmanager
+    def limited(self, log: Log, offset: int) -> Iterator[None]:
+        """While the log is truncated: it may end at `offset` from now on, even if its start is still above that.
+
+        Everything below the watermark's checkpoint counts as stored, and no log ends below its start.
+        """
         log.update_high_watermark(min(log.high_watermark, offset))
-        written = self._written.get(HIGH_WATERMARK_CHECKPOINT, self._last_high_watermarks)
-        if written.get(log.topic_partition, 0) > min(log.high_watermark, log.stored_end_offset):
-            self.write_high_watermarks()
+        self._limits[log.topic_partition] = offset
+        try:
+            written = self._written.get(HIGH_WATERMARK_CHECKPOINT, self._last_high_watermarks)
+            if written.get(log.topic_partition, 0) > min(offset, log.stored_end_offset):
+                self.write_high_watermarks()
+            if log.log_start_offset > offset:
+                self.write_log_starts()
+            yield
+        finally:
+            del self._limits[log.topic_partition]
 
     def lower_high_watermarks(self) -> None:
-        """The same for all logs, after they were loaded: recovery may have cut off more than the checkpoint knows."""
+        """After all logs were loaded: recovery may have cut off more than the checkpoint knows."""
         logs = list(self._logs.items())
         if any(self._last_high_watermarks.get(each, 0) > log.stored_end_offset for each, log in logs):
             self.write_high_watermarks()
@@ -108,21 +122,24 @@ class DirectoryCheckpoints:
             self.high_watermarks,
             # The quorum may have committed more than this node has flushed.
             lambda log: (
-                min(log.high_watermark, log.recovery_point)
+                min(self._limited(log, log.high_watermark), log.recovery_point)
                 if log.topic_partition.topic == CLUSTER_METADATA_TOPIC
-                else min(log.high_watermark, log.stored_end_offset)
+                else min(self._limited(log, log.high_watermark), log.stored_end_offset)
             ),
         )
 
     def write_log_starts(self) -> None:
         """Only of logs whose start is not simply their first segment."""
-        self._write(
-            LOG_START_CHECKPOINT,
-            self.log_starts,
-            lambda log: log.log_start_offset if log.log_start_offset > log.segments.first.base_offset else None,
-        )
+        self._write(LOG_START_CHECKPOINT, self.log_starts, self._start_to_write)
         with self._lock, self._guard:
             self._record.log_starts_written(self._written[LOG_START_CHECKPOINT])
+
+    def _start_to_write(self, log: Log) -> int | None:
+        start = self._limited(log, log.log_start_offset)
+        return start if start > log.segments.first.base_offset else None
+
+    def _limited(self, log: Log, value: int) -> int:
+        return min(value, self._limits.get(log.topic_partition, value))
 
     def write_cleaned(self) -> None:
         """Up to where the cleaner has come, for logs that it has compacted."""

@@ -353,8 +353,8 @@ class LogDirectory:
         log = self.logs[topic_partition]
         log.lower_recovery_point(offset)
         self.checkpoints.write_recovery_points()
-        self.checkpoints.lower_high_watermark(log, offset)
-        removals = truncate_to(log, offset, now_ms=now_ms)
+        with self.checkpoints.limited(log, offset):
+            removals = truncate_to(log, offset, now_ms=now_ms)
         self.checkpoints.write_cleaned()
         return removals
 
@@ -363,8 +363,8 @@ class LogDirectory:
         log = self.logs[topic_partition]
         log.lower_recovery_point(0)
         self.checkpoints.write_recovery_points()
-        self.checkpoints.lower_high_watermark(log, log.log_start_offset)
-        removals = truncate_fully_and_start_at(log, offset, now_ms=now_ms)
+        with self.checkpoints.limited(log, min(offset, log.log_start_offset)):
+            removals = truncate_fully_and_start_at(log, offset, now_ms=now_ms)
         self.checkpoints.write_recovery_points()
         self.checkpoints.write_cleaned()
         return removals
