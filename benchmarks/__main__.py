@@ -56,7 +56,10 @@ def main() -> int:
                 rows.append(row)
                 say("  " + " ".join(part for part in row if part))
     kind = "quick" if options.quick else "full"
-    run = report.Run(taken_at=report.now(), kind=kind, machine=report.describe_machine(), results=results, rows=rows)
+    machine = report.describe_machine()
+    if options.scale:
+        machine["counts and times"] = f"{options.scale:g} of the usual ones"
+    run = report.Run(taken_at=report.now(), kind=kind, machine=machine, results=results, rows=rows)
     if options.names:
         # A part of the figures is no run of its own in the history.
         console.print(report.render(run, [run], drawing=f"{kind}.svg"), highlight=False, soft_wrap=True)

@@ -38,7 +38,7 @@ TURNS = 3
 SOURCE_GOAL = 300_000
 SINK_GOAL = 150_000
 SOURCE_RATIO_GOAL = 1.2
-SINK_RATIO_GOAL = 1.2
+SINK_RATIO_GOAL = 1.5
 # Seconds from start() to the end of the first micro-batch of a new session.
 START_GOAL = 8.0
 START_ROWS = 1_000
