@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import shutil
@@ -12,6 +13,7 @@ import tracemalloc
 from collections import deque
 from collections.abc import Iterator
 from enum import IntEnum
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any, cast
@@ -462,15 +464,18 @@ def leaky() -> Iterator[tuple[type[Message], int, bytes]]:
 def test_what_is_made_while_reading_is_given_back(compiled: MessageCodec) -> None:
     default = _field(Everything(), "tagged_one_Inner")
     for kind, version, data in leaky():
+        references = sys.getrefcount(default)
         tracemalloc.start()
-        for repeat in range(220):
+        sizes = []
+        for repeat in range(421):
             answer(compiled.decode, kind, data, version)
-            if repeat == 20:
-                before = tracemalloc.get_traced_memory()[0], sys.getrefcount(default)
-        after = tracemalloc.get_traced_memory()[0], sys.getrefcount(default)
+            if repeat % 100 == 20:
+                gc.collect()
+                sizes.append(tracemalloc.get_traced_memory()[0])
         tracemalloc.stop()
-        assert after[0] - before[0] < 20_000, (kind.__name__, len(data))
-        assert after[1] == before[1], (kind.__name__, len(data))
+        # What is not given back is missing each time; other threads allocate something now and then.
+        assert min(after - before for before, after in pairwise(sizes)) < 5_000, (kind.__name__, len(data))
+        assert sys.getrefcount(default) == references, (kind.__name__, len(data))
 
 
 def fetch_response(*sizes: int) -> FetchResponse:

@@ -248,3 +248,17 @@ def test_log_that_was_truncated_below_its_start_is_whole_after_a_crash(
     h.open_if_whole()
     assert not h.report.failures
     assert (h.log.log_start_offset, h.log.log_end_offset) == (offset, offset)
+
+
+@pytest.mark.parametrize("compacted", [False, True])
+@pytest.mark.parametrize("offset", [10, 24, 40])
+def test_end_that_is_recorded_is_that_of_the_files(harness: MakeHarness, compacted: bool, offset: int) -> None:
+    """The next start believes no other: neither after a truncation, nor after one that had nothing to do."""
+    h = fill(harness(SMALL))
+    if compacted:
+        h.log.note_gaps()
+    h.directory.truncate(h.partition, offset, now_ms=h.now)
+    h.close()
+    h.open_if_whole()
+    assert not h.report.failures
+    assert h.log.log_end_offset == offset

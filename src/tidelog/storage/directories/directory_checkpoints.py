@@ -47,8 +47,8 @@ class DirectoryCheckpoints:
         self._lock = threading.Lock()
         # By file name; an idle broker does not rewrite unchanged files.
         self._written: dict[str, dict[TopicPartition, int]] = {}
-        # Where logs that are being truncated may end.
-        self._limits: dict[TopicPartition, int] = {}
+        # Of logs that are being truncated: where, and what is sure to be left.
+        self._limits: dict[TopicPartition, tuple[int, int]] = {}
         self._last_high_watermarks = evidence.high_watermarks
         self.recovery_points = dict(evidence.recovery_points)
         self.high_watermarks = dict(evidence.high_watermarks)
@@ -79,16 +79,17 @@ class DirectoryCheckpoints:
         return self.recovery_points, self.high_watermarks, self.log_starts, self.cleaned
 
     @contextmanager
-    def limited(self, log: Log, offset: int) -> Iterator[None]:
-        """While the log is truncated: it may end at `offset` from now on, even if its start is still above that.
+    def limited(self, log: Log, offset: int, *, stored: int) -> Iterator[None]:
+        """While the log is truncated at `offset`, even if its start is still above that. Only what is below `stored`
+        is sure to be left.
 
-        Everything below the watermark's checkpoint counts as stored, and no log ends below its start.
+        Everything below the recovery point and the watermark counts as stored, and no log ends below its start.
         """
-        log.update_high_watermark(min(log.high_watermark, offset))
-        self._limits[log.topic_partition] = offset
+        self._limits[log.topic_partition] = (offset, stored)
         try:
+            self.write_recovery_points()
             written = self._written.get(HIGH_WATERMARK_CHECKPOINT, self._last_high_watermarks)
-            if written.get(log.topic_partition, 0) > min(offset, log.stored_end_offset):
+            if written.get(log.topic_partition, 0) > stored:
                 self.write_high_watermarks()
             if log.log_start_offset > offset:
                 self.write_log_starts()
@@ -113,7 +114,7 @@ class DirectoryCheckpoints:
         self._write(
             RECOVERY_POINT_CHECKPOINT,
             self.recovery_points,
-            lambda log: min(log.recovery_point, log.stored_end_offset),
+            lambda log: min(log.recovery_point, self._stored(log)),
         )
 
     def write_high_watermarks(self) -> None:
@@ -122,9 +123,9 @@ class DirectoryCheckpoints:
             self.high_watermarks,
             # The quorum may have committed more than this node has flushed.
             lambda log: (
-                min(self._limited(log, log.high_watermark), log.recovery_point)
+                min(log.high_watermark, log.recovery_point, self._stored(log))
                 if log.topic_partition.topic == CLUSTER_METADATA_TOPIC
-                else min(self._limited(log, log.high_watermark), log.stored_end_offset)
+                else min(log.high_watermark, self._stored(log))
             ),
         )
 
@@ -135,11 +136,14 @@ class DirectoryCheckpoints:
             self._record.log_starts_written(self._written[LOG_START_CHECKPOINT])
 
     def _start_to_write(self, log: Log) -> int | None:
-        start = self._limited(log, log.log_start_offset)
+        limit = self._limits.get(log.topic_partition)
+        start = log.log_start_offset if limit is None else min(log.log_start_offset, limit[0])
         return start if start > log.segments.first.base_offset else None
 
-    def _limited(self, log: Log, value: int) -> int:
-        return min(value, self._limits.get(log.topic_partition, value))
+    def _stored(self, log: Log) -> int:
+        """Below this everything is on the disk, and stays there."""
+        limit = self._limits.get(log.topic_partition)
+        return log.stored_end_offset if limit is None else min(log.stored_end_offset, limit[1])
 
     def write_cleaned(self) -> None:
         """Up to where the cleaner has come, for logs that it has compacted."""

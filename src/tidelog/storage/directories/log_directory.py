@@ -349,11 +349,13 @@ class LogDirectory:
 
     def truncate(self, topic_partition: TopicPartition, offset: int, *, now_ms: int) -> list[FileRemoval]:
         """Truncate a log. The lower recovery point is written first, so that recovery after a crash, also one after the
-        next append, checks everything from there on."""
+        next append, checks everything from there on. Raises StorageFailure, CorruptBatch."""
         log = self.logs[topic_partition]
-        log.lower_recovery_point(offset)
-        self.checkpoints.write_recovery_points()
-        with self.checkpoints.limited(log, offset):
+        if offset >= log.log_end_offset:
+            return truncate_to(log, offset, now_ms=now_ms)
+        log.flusher.forget_from(offset)
+        log.update_high_watermark(min(log.high_watermark, offset))
+        with self.checkpoints.limited(log, offset, stored=log.sure_below(offset)):
             removals = truncate_to(log, offset, now_ms=now_ms)
         self.checkpoints.write_cleaned()
         return removals
@@ -361,9 +363,11 @@ class LogDirectory:
     def truncate_fully(self, topic_partition: TopicPartition, offset: int, *, now_ms: int) -> list[FileRemoval]:
         """Drop all records of a log, which continues at `offset`."""
         log = self.logs[topic_partition]
-        log.lower_recovery_point(0)
-        self.checkpoints.write_recovery_points()
-        with self.checkpoints.limited(log, min(offset, log.log_start_offset)):
+        log.flusher.forget_from(0)
+        log.update_high_watermark(log.log_start_offset)
+        # Until the new segment is there, the log may begin, and end, where its start is.
+        least = min(offset, log.log_start_offset)
+        with self.checkpoints.limited(log, least, stored=least):
             removals = truncate_fully_and_start_at(log, offset, now_ms=now_ms)
         self.checkpoints.write_recovery_points()
         self.checkpoints.write_cleaned()

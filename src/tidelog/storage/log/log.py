@@ -176,13 +176,11 @@ class Log:
                     self.segments.active.transaction_index.append(transaction)
         self.producer_states.apply(plan)
 
-    def lower_recovery_point(self, offset: int) -> None:
-        """What is above `offset` is about to change on the device."""
-        self.flusher.forget_from(offset)
+    def sure_below(self, offset: int) -> int:
+        """What is below is left by a truncation at `offset`. In a gap the last remaining batch may end anywhere in its
+        segment."""
         target = self.segments.floor(offset)
-        if self.may_have_gaps and target is not None:
-            # The last remaining batch may end before the offset, anywhere in the segment.
-            self._stored_end = target.base_offset
+        return target.base_offset if self.may_have_gaps and target is not None else offset
 
     def end_at(self, offset: int, *, last_segment: Segment) -> None:
         """The files have been truncated at `offset`; `last_segment` is the one that was cut."""

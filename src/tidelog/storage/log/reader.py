@@ -42,7 +42,8 @@ def read_records(
     if offset >= upper_bound:
         return ReadResult(b"", log.segments.active.base_offset, log.segments.active.size)
     with log.guard:
-        return _read(log, _find_records(log, offset, max_bytes, upper_bound, min_one_batch))
+        found = _find_records(log, offset, max_bytes=max_bytes, upper_bound=upper_bound, min_one_batch=min_one_batch)
+        return _read(log, found)
 
 
 def sendable_records(
@@ -55,7 +56,7 @@ def sendable_records(
     if offset >= upper_bound:
         return SendableResult(b"", log.segments.active.base_offset, log.segments.active.size)
     with log.guard:
-        found = _find_records(log, offset, max_bytes, upper_bound, min_one_batch)
+        found = _find_records(log, offset, max_bytes=max_bytes, upper_bound=upper_bound, min_one_batch=min_one_batch)
         segment, position, size, _ = found
         if unread and size >= UNREAD_FROM and segment.is_checked(position, position + size):
             records = segment.slice(position, size)
@@ -78,7 +79,7 @@ class _Found(NamedTuple):
     first_offset: int
 
 
-def _find_records(log: Log, offset: int, max_bytes: int, upper_bound: int, min_one_batch: bool) -> _Found:
+def _find_records(log: Log, offset: int, *, max_bytes: int, upper_bound: int, min_one_batch: bool) -> _Found:
     segments, config = log.segments, log.config
     gapless = not log.may_have_gaps
     segment = segments.floor(offset)
