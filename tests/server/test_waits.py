@@ -33,7 +33,7 @@ from tidelog.server.quorum.runtime import QuorumRuntime
 from tidelog.server.replicas.replica import Replica
 from tidelog.server.replicas.waits import FetchWait, OffsetWaits
 from tidelog.storage.log.log import Log
-from tidelog.storage.log.reader import read_records
+from tidelog.storage.log.reader import sendable_records
 
 READ_COMMITTED = 1
 # Far more than a test may take: a reply that comes by its time is one that comes too late.
@@ -115,9 +115,9 @@ async def test_what_happens_to_a_partition_while_the_others_are_read_ends_the_wa
     def read_and_disturb(log: Log, *arguments: Any, **options: Any) -> Any:
         if log is second.log and not first.log.log_end_offset:
             append(first, b"meanwhile")
-        return read_records(log, *arguments, **options)
+        return sendable_records(log, *arguments, **options)
 
-    monkeypatch.setattr("tidelog.server.api.fetch.read_records", read_and_disturb)
+    monkeypatch.setattr("tidelog.server.api.fetch.sendable_records", read_and_disturb)
     wire = Wire(broker.running.node)
     wire.send(fetch(topic_id, partitions=2))
     assert values(await answer(wire)) == [b"meanwhile"]
@@ -205,7 +205,7 @@ async def test_a_fetch_that_is_answered_at_once_leaves_no_wait_behind(
     def fail(log: Log, *arguments: Any, **options: Any) -> Any:
         raise RuntimeError("planted")
 
-    monkeypatch.setattr("tidelog.server.api.fetch.read_records", fail)
+    monkeypatch.setattr("tidelog.server.api.fetch.sendable_records", fail)
     monkeypatch.setattr("tidelog.server.fetching.sessions.FetchPlan.already_told", lambda *_: True)
     wire.send(fetch(topic_id, partitions=2))
     assert waiting(first) == waiting(second) == 0
