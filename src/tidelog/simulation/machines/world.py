@@ -82,8 +82,9 @@ class World:
         self.nodes: dict[str, SimulatedNode] = {}
         self.clients: dict[str, SimulatedClient] = {}
         self._faults: list[asyncio.Task[None]] = []
-        # A node with new disks that others still count as in sync: until they know better, nobody else may go.
-        self._unnoticed: SimulatedNode | None = None
+        # Not while a node has new disks that others still count as in sync: until they know better, nobody else may go.
+        self._noticed = asyncio.Event()
+        self._noticed.set()
         # Log directories that were on disks which somebody has taken out.
         self.replaced_directories: set[Uuid] = set()
         # Brokers that were fenced as gone although they were not.
@@ -156,7 +157,7 @@ class World:
 
     async def _let_happen(self, fault: PlannedFault) -> None:
         await asyncio.sleep(fault.at - self.loop.time())
-        if self._unnoticed is not None and fault.kind in ENDING_FAULTS:
+        if not self._noticed.is_set() and fault.kind in ENDING_FAULTS:
             return
         self.trace.event(self.loop.time(), f"fault {fault.kind}", str(fault))
         match fault.kind:
@@ -203,7 +204,9 @@ class World:
                 node.filesystem.crash_after_calls(int(fault.choice * CALLS_UNTIL_CRASH), node.kill)
         await asyncio.sleep(fault.seconds)
         if fault.kind is FaultKind.CRASH_IN_CALL and node.process is process:
-            node.kill()
+            await self._no_disk_is_missed(node)
+            if node.process is process:
+                node.kill()
         # A clean end takes as long as it takes.
         await gone.wait()
         node.start()
@@ -225,6 +228,7 @@ class World:
             self._flipped[node.host] = flipped
         node.start()
         await asyncio.sleep(fault.seconds)
+        await self._no_disk_is_missed(node)
         self._restore(node)
         node.start()
 
@@ -297,6 +301,7 @@ class World:
             node.spoiled = node.lost_directories()
             return
         # What was refused stays refused until somebody starts the broker again.
+        await self._no_disk_is_missed(node)
         node.kill()
         await asyncio.sleep(fault.seconds)
         disk.heal()
@@ -317,9 +322,17 @@ class World:
         disk.failing_under = node.directories[-1]
         disk.failing = frozenset({"read", "write", "sync"})
         await asyncio.sleep(fault.seconds)
+        await self._no_disk_is_missed(node)
         node.kill()
         disk.heal()
         node.start()
+
+    async def _no_disk_is_missed(self, node: SimulatedNode) -> None:
+        """Before a broker that runs is ended so that its disk can be repaired: as long as the loss of another disk has
+        not been noticed, this broker may be the one that has the records, and whoever ends without notice leaves the
+        in-sync sets."""
+        if node.process is not None:
+            await self._noticed.wait()
 
     async def _replace_disk(self, fault: PlannedFault, node: SimulatedNode) -> None:
         """Somebody takes the disks out of a machine and puts new ones in."""
@@ -332,7 +345,7 @@ class World:
         # Whatever was wrong with the old disks, or lacked the process that is gone, is not wrong with the new ones.
         node.disk.heal()
         node.replace_disks()
-        self._unnoticed = node
+        self._noticed.clear()
         try:
             await asyncio.sleep(fault.seconds)
             node.start()
@@ -341,4 +354,4 @@ class World:
                 await asyncio.sleep(NOTICE_SECONDS)
                 noticed = not is_missed(node, self.nodes.values())
         finally:
-            self._unnoticed = None
+            self._noticed.set()
