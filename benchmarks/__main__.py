@@ -13,7 +13,7 @@ from rich.console import Console
 
 from benchmarks.comparison import report
 from benchmarks.comparison.catalogue import all_scenarios
-from benchmarks.comparison.contestants import ApacheKafka, Contestant, Tidelog, Unavailable
+from benchmarks.comparison.contestants import ApacheKafka, Contestant, EmptyServer, Tidelog, Unavailable
 from benchmarks.comparison.figures import APACHE_KAFKA, Result
 from benchmarks.comparison.scenario import Say, Scenario, run_together, without_plain
 
@@ -108,7 +108,9 @@ def _compare(
         # Client libraries need a server, not something to compare it with.
         contestants = sides[:1] if together[0].libraries else sides
         if together[0].plain:
-            contestants = [*sides, Tidelog.without_compiled_parts()]
+            contestants = [*contestants, Tidelog.without_compiled_parts()]
+        if together[0].empty:
+            contestants = [*contestants, EmptyServer()]
         for scenario, outcome in run_together(together, contestants, scale=scale, most_rounds=most_rounds, say=say):
             if isinstance(outcome, Exception):
                 say(f"{scenario.name} was not measured: {outcome}")
@@ -119,9 +121,15 @@ def _compare(
     return [found[name] for name in order if name in found], problems
 
 
-def _servers(scenario: Scenario) -> tuple[int, bool, bool, str]:
+def _servers(scenario: Scenario) -> tuple[int, bool, bool, bool, str]:
     """Scenarios that are equal in this run on the same servers."""
-    return (scenario.nodes, bool(scenario.libraries), scenario.plain, str(sorted(scenario.properties.items())))
+    return (
+        scenario.nodes,
+        bool(scenario.libraries),
+        scenario.plain,
+        scenario.empty,
+        str(sorted(scenario.properties.items())),
+    )
 
 
 if __name__ == "__main__":

@@ -17,14 +17,14 @@ from typing import Protocol
 import psutil
 
 from benchmarks.broker_process import free_port, wait_for_port
-from benchmarks.comparison.figures import APACHE_KAFKA, PLAIN, TIDELOG
+from benchmarks.comparison.figures import APACHE_KAFKA, EMPTY, PLAIN, TIDELOG
 from tidelog.records.implementation import SWITCH
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 from support.apache_kafka import CLUSTER_ID, KAFKA_VERSION, kafka_jars, run_tool
 from support.download_cache import Unavailable
 
-__all__ = ["KAFKA_VERSION", "ApacheKafka", "Contestant", "Server", "Tidelog", "Unavailable"]
+__all__ = ["KAFKA_VERSION", "ApacheKafka", "Contestant", "EmptyServer", "Server", "Tidelog", "Unavailable"]
 
 NODES_IN_A_CLUSTER = 3
 # What issue trackers and guides recommend for a small node. Three nodes share the memory of the machine.
@@ -205,6 +205,32 @@ class ApacheKafka:
             "share.coordinator.state.topic.min.isr": in_sync,
             "group.initial.rebalance.delay.ms": "0",
         }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmptyServer:
+    """What bounds every other side: see `empty_server.py`. It is one node, has no properties and keeps nothing."""
+
+    name: str = EMPTY
+
+    @contextlib.contextmanager
+    def running(
+        self,
+        *,
+        nodes: int = 1,
+        cores: int = 1,
+        properties: Mapping[str, str] | None = None,
+        directory: Path | None = None,
+    ) -> Iterator[Server]:
+        if nodes > 1 or properties or directory is not None:
+            raise RuntimeError("the empty server is a single node without properties and files")
+        port = free_port()
+        started_at = time.perf_counter()
+        command = [sys.executable, "-m", "benchmarks.comparison.empty_server", str(port)]
+        with _process(command, dict(os.environ)) as process:
+            wait_for_port(process, port)
+            observed = [psutil.Process(process.pid)]
+            yield Server(bootstrap_servers=f"127.0.0.1:{port}", nodes=observed, directories=[], started_at=started_at)
 
 
 @contextlib.contextmanager

@@ -10,6 +10,8 @@ from typing import Any
 TIDELOG = "tidelog"
 PLAIN = "tidelog, plain Python"
 APACHE_KAFKA = "Apache Kafka"
+# How far the client gets if the server does nothing.
+EMPTY = "empty server"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

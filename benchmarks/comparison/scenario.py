@@ -10,6 +10,7 @@ from confluent_kafka import KafkaException
 
 from benchmarks.comparison.contestants import Contestant, Server
 from benchmarks.comparison.figures import PLAIN, Figure, Result
+from benchmarks.comparison.machine import touch_memory
 
 Measured = Mapping[str, float]
 Say = Callable[[str], None]
@@ -71,6 +72,10 @@ class Scenario:
     quick: bool = False
     # Measured without the compiled parts as well.
     plain: bool = False
+    # Measured with a server that does nothing as well.
+    empty: bool = False
+    # What a turn uses of memory: files that it writes, and what the client queues.
+    touched_megabytes: int = 0
     # Client libraries that take turns on one server of tidelog, instead of servers.
     libraries: tuple[Library, ...] = ()
 
@@ -128,6 +133,7 @@ def _in_turns(
                 scale=scale,
                 _library=library,
             )
+            touch_memory(int(scenario.touched_megabytes * scale))
             measured = scenario.measure(turn)
             say(f"{scenario.name}, round {number}, {library.name if library else name}: {_described(measured)}")
             if measured.keys() - samples.keys():

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.comparison.catalogue import all_scenarios
 from benchmarks.comparison.contestants import Tidelog
-from benchmarks.comparison.figures import APACHE_KAFKA, PLAIN, TIDELOG, Figure, Result
+from benchmarks.comparison.figures import APACHE_KAFKA, EMPTY, PLAIN, TIDELOG, Figure, Result
 from benchmarks.comparison.plots import ratio_bars
 from benchmarks.comparison.report import Run, render, write
 from benchmarks.comparison.scenario import Library, Scenario, Turn, run_together, without_plain
@@ -27,7 +27,7 @@ def run(taken_at: str, *results: Result) -> Run:
 
 
 def result(figure: Figure, **samples: list[float]) -> Result:
-    names = {"ours": TIDELOG, "theirs": APACHE_KAFKA, "plain": PLAIN}
+    names = {"ours": TIDELOG, "theirs": APACHE_KAFKA, "plain": PLAIN, "empty": EMPTY}
     return Result(figure=figure, samples={names[side]: values for side, values in samples.items()})
 
 
@@ -63,6 +63,18 @@ def test_the_page_has_the_newest_run_and_the_ratios_of_those_before(tmp_path: Pa
 def test_a_page_without_apache_kafka_shows_no_ratio() -> None:
     alone = run("2026-01-01 10:00 UTC", result(RATE, ours=[10]))
     assert "| produce | MB/s | 10 | – | – | ≥ 1.5 |" in render(alone, [alone], drawing="full.svg")
+
+
+def test_the_page_says_how_far_the_client_gets_with_a_server_that_does_nothing() -> None:
+    with_empty = run(
+        "2026-01-01 10:00 UTC",
+        result(RATE, ours=[14], theirs=[10], empty=[12]),
+        result(FREE, ours=[1], theirs=[2]),
+    )
+    text = render(with_empty, [with_empty], drawing="full.svg")
+    assert "| goal | empty server | ratio |" in text
+    assert "| produce | MB/s | 14 | 10 | **1.4** | ≥ 1.5 | 12 | 1.2 |" in text
+    assert "| pause | s | 1 | 2 | 0.5 |  | – | – |" in text
 
 
 def test_client_libraries_have_a_table_of_their_own() -> None:
@@ -160,6 +172,8 @@ def test_a_small_run_of_tidelog_alone() -> None:
         "| small requests, 16 connections, one in flight each",
         "| broker CPU per small request",
     ]
+    rates_of_the_empty_server = [float(measured[row].split(" | ")[6]) for row in (0, 2)]
+    assert min(rates_of_the_empty_server) > 0, "the client gets all records to the empty server and back"
 
 
 def test_an_unknown_name_is_refused_with_those_that_exist() -> None:
