@@ -18,8 +18,8 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import DataFrame, SparkSession
 
+from benchmarks import spark_memory, spark_start
 from benchmarks.broker_process import broker
-from benchmarks.spark_start import measured
 from tidelog.records.implementation import REASON
 from tidelog.spark.session.session import spark_session
 
@@ -62,6 +62,7 @@ def run() -> Iterator[Row]:
         yield ("record codec", f"not compiled: {REASON}", "")
     with broker() as server:
         yield from _start(server.bootstrap_servers, jars, version)
+        yield from _memory(server.bootstrap_servers, jars, version)
     with broker() as server, tempfile.TemporaryDirectory(prefix="tidelog-bench-") as folder:
         spark = spark_session(
             "benchmark",
@@ -87,12 +88,24 @@ def _start(servers: str, jars: Sequence[Path], version: str) -> Iterator[Row]:
         for name, values in seconds.items():
             target = f"written-first-{name}-{turn}"
             create_topic(servers, target)
-            values.append(measured(name, servers, "read-first", target, jars))
+            values.append(spark_start.measured(name, servers, "read-first", target, jars))
     typical = {name: statistics.median(values) for name, values in seconds.items()}
     what = "start() to the end of the first micro-batch, local[2]"
     yield (f"{what}: tidelog", f"{typical[OURS]:.1f} s", f"<= {START_GOAL:.0f} s")
     if THEIRS in typical:
         yield (f"{what}: Spark's connector {version}", f"{typical[THEIRS]:.1f} s", "")
+
+
+def _memory(servers: str, jars: Sequence[Path], version: str) -> Iterator[Row]:
+    create_topic(servers, "read-whole")
+    _fill(servers, "read-whole", SOURCE_ROWS)
+    what = f"memory of a job over {SOURCE_ROWS:,} rows, local[2], JVM + Python"
+    for name in (OURS, *([THEIRS] if jars else [])):
+        target = f"written-whole-{name}"
+        create_topic(servers, target)
+        peak = spark_memory.measured(name, servers, "read-whole", target, jars)
+        named = "tidelog, exactly once" if name == OURS else f"Spark's connector {version}"
+        yield (f"{what}: {named}", f"{peak.jvm:,.0f} + {peak.python:,.0f} MB", "")
 
 
 class SparkBench:
