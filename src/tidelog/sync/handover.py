@@ -10,6 +10,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from mypy_extensions import mypyc_attr
+
 from tidelog.client.producer.delivery import Delivery, RecordMetadata
 from tidelog.client.producer.intake import Intake
 from tidelog.records.record import Header
@@ -28,6 +30,8 @@ MOST_HANDED_OVER: Final = 10_000
 Arguments = tuple[str, bytes | None, bytes | None, tuple[Header, ...], int | None, int | None]
 
 
+# As for `Delivery`: one for each record.
+@mypyc_attr(acyclic=True)
 class BlockingDelivery:
     """The delivery of one record: `result()` waits for its RecordMetadata, or raises what says why it is not stored."""
 

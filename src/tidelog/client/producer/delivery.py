@@ -7,6 +7,8 @@ from collections.abc import Generator, Iterable
 from functools import partial
 from typing import Any, NamedTuple
 
+from mypy_extensions import mypyc_attr
+
 from tidelog.client.producer.batches import ProducerBatch
 
 
@@ -19,6 +21,8 @@ class RecordMetadata(NamedTuple):
     timestamp_ms: int
 
 
+# One for each record, and thousands wait at a time: looking through them for cycles took a tenth of the time.
+@mypyc_attr(acyclic=True)
 class Delivery:
     """The delivery of one record: `await` it for its RecordMetadata, or for the exception that says why not.
 
