@@ -16,6 +16,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from benchmarks.comparison.figures import Figure
 from benchmarks.comparison.librdkafka import TIMEOUT_SECONDS, consume, create_topic, produce, spending
 from benchmarks.comparison.scenario import Measured, Scenario, Turn
+from benchmarks.comparison.throughput import TOUCHED_MEGABYTES
 
 PARTITIONS = (100, 1_000)
 RECORDS = 400_000
@@ -39,7 +40,12 @@ def scenarios() -> Iterator[Scenario]:
             Figure(name=f"consume, {count:,} partitions", unit="MB/s", goal=goals[1]),
             Figure(name=f"broker CPU per GB out, {count:,} partitions", unit="s", more_is_better=False, goal=goals[2]),
         )
-        yield Scenario(name=f"partitions-{count}", figures=figures, measure=partial(_partitions, figures, count))
+        yield Scenario(
+            name=f"partitions-{count}",
+            figures=figures,
+            measure=partial(_partitions, figures, count),
+            touched_megabytes=TOUCHED_MEGABYTES,
+        )
     for count in CONNECTIONS:
         figures = (
             Figure(name=f"ApiVersions over {count:,} connections, one in flight each", unit="/s"),

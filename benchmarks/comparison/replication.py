@@ -11,6 +11,7 @@ from benchmarks.comparison.contestants import NODES_IN_A_CLUSTER
 from benchmarks.comparison.figures import Figure
 from benchmarks.comparison.librdkafka import create_topic, produce
 from benchmarks.comparison.scenario import Measured, Scenario, Turn
+from benchmarks.comparison.throughput import TOUCHED_MEGABYTES
 from benchmarks.fail_over import longest_silence
 
 RECORDS = 200_000
@@ -26,7 +27,13 @@ _PAUSE = Figure(name="pause after kill -9 of a leader, 3 nodes", unit="s", more_
 
 
 def scenarios() -> Iterator[Scenario]:
-    yield Scenario(name="replicated", figures=(_PRODUCE, _CPU), measure=_produce, nodes=NODES_IN_A_CLUSTER)
+    yield Scenario(
+        name="replicated",
+        figures=(_PRODUCE, _CPU),
+        measure=_produce,
+        nodes=NODES_IN_A_CLUSTER,
+        touched_megabytes=TOUCHED_MEGABYTES,
+    )
     title = f", {NODES_IN_A_CLUSTER} nodes"
     yield transactions.scenario(TRANSACTION_SIZES, nodes=NODES_IN_A_CLUSTER, title=title, quick=False)
     yield Scenario(name="fail-over", figures=(_PAUSE,), measure=_fail_over, nodes=0, warm_up_rounds=0)
