@@ -39,6 +39,9 @@ def main() -> int:
     if unknown:
         print(f"unknown: {', '.join(unknown)}; known: {', '.join(known)}", file=sys.stderr)
         return 2
+    if options.again and not options.names:
+        print("--again needs names: without names everything is measured, as a new run", file=sys.stderr)
+        return 2
     console = Console()
     begun = time.monotonic()
 
@@ -60,7 +63,10 @@ def main() -> int:
     if options.scale:
         machine["counts and times"] = f"{options.scale:g} of the usual ones"
     run = report.Run(taken_at=report.now(), kind=kind, machine=machine, results=results, rows=rows)
-    if options.names:
+    if options.again:
+        order = [figure.name for scenario in scenarios for figure in scenario.figures]
+        say(f"written to {report.write_again(run, options.names, order)}")
+    elif options.names:
         # A part of the figures is no run of its own in the history.
         console.print(report.render(run, [run], drawing=f"{kind}.svg"), highlight=False, soft_wrap=True)
     else:
@@ -76,6 +82,9 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("names", nargs="*", help="scenarios or modules; none: all of them")
     parser.add_argument("--quick", action="store_true", help="the main figures in about three minutes")
+    parser.add_argument(
+        "--again", action="store_true", help="put what is measured into the newest run of docs/benchmarks"
+    )
     parser.add_argument("--rounds", type=int, help="at most so many rounds of each scenario")
     parser.add_argument("--scale", type=float, help="multiplies all counts and times")
     parser.add_argument("--alone", action="store_true", help="without Apache Kafka")

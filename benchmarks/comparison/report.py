@@ -22,6 +22,8 @@ from benchmarks.comparison.plots import ratio_bars
 FOLDER = Path(__file__).parents[2] / "docs" / "benchmarks"
 # How many runs the history shows beside each other.
 SHOWN_RUNS = 6
+# What the page calls that which was measured later than the rest.
+AGAIN = "measured again"
 
 Row = tuple[str, str, str]
 
@@ -85,13 +87,43 @@ def write(run: Run, folder: Path = FOLDER) -> Path:
     history.mkdir(parents=True, exist_ok=True)
     name = run.taken_at.replace(" UTC", "").replace(" ", "-").replace(":", "")
     (history / f"{name}-{run.kind}.json").write_text(json.dumps(run.as_json(), indent=1) + "\n")
-    stored = [Run.from_json(json.loads(path.read_text())) for path in sorted(history.glob("*.json"))]
-    latest = [each for each in stored if each.kind == run.kind][-1]
+    runs = _stored(run.kind, folder)
     drawing = folder / f"{run.kind}.svg"
-    drawing.write_text(ratio_bars(latest.results))
+    drawing.write_text(ratio_bars(runs[-1].results))
     page = folder / f"{run.kind}.md"
-    page.write_text(render(latest, [each for each in stored if each.kind == run.kind], drawing=drawing.name))
+    page.write_text(render(runs[-1], runs, drawing=drawing.name))
     return page
+
+
+def write_again(part: Run, names: Sequence[str], order: Sequence[str], folder: Path = FOLDER) -> Path:
+    """Put a part that was measured again into the newest run of its kind, which says so; returns the page.
+
+    `order` are the figures in the order of the page.
+    """
+    runs = _stored(part.kind, folder)
+    if not runs:
+        raise RuntimeError(f"there is no {part.kind} run to put it into; take one first, without names")
+    newest = runs[-1]
+    results = {result.figure.name: result for result in (*newest.results, *part.results)}
+    rows = {row[0]: row for row in (*newest.rows, *part.rows) if row[0] not in names}
+    again = newest.machine.get(AGAIN, "")
+    machine = {**newest.machine, AGAIN: f"{again}{'; ' if again else ''}{', '.join(names)} ({part.taken_at})"}
+    # A figure that is no longer measured comes last.
+    places = {name: place for place, name in enumerate(order)}
+    merged = Run(
+        taken_at=newest.taken_at,
+        kind=newest.kind,
+        machine=machine,
+        results=sorted(results.values(), key=lambda result: places.get(result.figure.name, len(places))),
+        rows=list(rows.values()),
+    )
+    return write(merged, folder)
+
+
+def _stored(kind: str, folder: Path) -> list[Run]:
+    """All runs of a kind, oldest first."""
+    stored = [Run.from_json(json.loads(path.read_text())) for path in sorted((folder / "history").glob("*.json"))]
+    return [run for run in stored if run.kind == kind]
 
 
 def render(run: Run, runs: Sequence[Run], *, drawing: str) -> str:

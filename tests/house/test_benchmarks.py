@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -13,7 +14,7 @@ from benchmarks.comparison.catalogue import all_scenarios
 from benchmarks.comparison.contestants import Tidelog
 from benchmarks.comparison.figures import APACHE_KAFKA, EMPTY, PLAIN, TIDELOG, Figure, Result
 from benchmarks.comparison.plots import ratio_bars
-from benchmarks.comparison.report import Run, render, write
+from benchmarks.comparison.report import Run, render, write, write_again
 from benchmarks.comparison.scenario import Library, Scenario, Turn, run_together, without_plain
 
 ROOT = Path(__file__).parents[2]
@@ -58,6 +59,25 @@ def test_the_page_has_the_newest_run_and_the_ratios_of_those_before(tmp_path: Pa
     assert "| produce | 1 | 3 |" in text
     assert "| a | b | c |" in text
     assert len(list((tmp_path / "history").glob("*.json"))) == 2
+
+
+def test_what_is_measured_again_is_put_into_the_newest_run_which_says_so(tmp_path: Path) -> None:
+    write(run("2026-01-01 10:00 UTC", result(RATE, ours=[10], theirs=[10])), tmp_path)
+    newest = run("2026-01-02 10:00 UTC", result(CPU, ours=[1], theirs=[1]))
+    write(replace(newest, rows=[("pauses", "not measured: too slow", "")]), tmp_path)
+    part = run("2026-01-02 12:00 UTC", result(RATE, ours=[30], theirs=[10]), result(CPU, ours=[1], theirs=[2]))
+    text = write_again(part, ["rates", "pauses"], ["produce", "CPU", "pause"], tmp_path).read_text()
+    assert "on 2026-01-02 10:00 UTC" in text
+    assert "| measured again | rates, pauses (2026-01-02 12:00 UTC) |" in text
+    assert text.index("| produce | MB/s | 30 |") < text.index("| CPU | s | 1 | 2 | 0.5 |")
+    assert "too slow" not in text
+    assert len(list((tmp_path / "history").glob("*.json"))) == 2
+
+
+def test_without_a_run_there_is_nothing_to_put_a_part_into(tmp_path: Path) -> None:
+    part = run("2026-01-02 12:00 UTC", result(RATE, ours=[30], theirs=[10]))
+    with pytest.raises(RuntimeError, match="no full run"):
+        write_again(part, ["rates"], ["produce"], tmp_path)
 
 
 def test_a_page_without_apache_kafka_shows_no_ratio() -> None:
