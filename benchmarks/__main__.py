@@ -35,7 +35,7 @@ def main() -> int:
     options = _options()
     scenarios = all_scenarios()
     known = [*(scenario.name for scenario in scenarios), *ALONE]
-    unknown = [name for name in options.names if name not in known]
+    unknown = [name for name in (*options.names, *options.without) if name not in known]
     if unknown:
         print(f"unknown: {', '.join(unknown)}; known: {', '.join(known)}", file=sys.stderr)
         return 2
@@ -49,11 +49,14 @@ def main() -> int:
         console.print(f"{time.monotonic() - begun:6.0f} s  {text}", highlight=False, soft_wrap=True)
 
     chosen = [
-        each for each in scenarios if each.name in options.names or (not options.names and _wanted(each, options))
+        each
+        for each in scenarios
+        if each.name not in options.without
+        and (each.name in options.names or (not options.names and _wanted(each, options)))
     ]
     results, rows = _compare(chosen, options, say)
     for name in ALONE:
-        if name in options.names or (not options.names and not options.quick):
+        if name not in options.without and (name in options.names or not (options.names or options.quick)):
             say(f"running {name}")
             for row in importlib.import_module(f"benchmarks.{name}").run():
                 rows.append(row)
@@ -62,6 +65,10 @@ def main() -> int:
     machine = report.describe_machine()
     if options.scale:
         machine["counts and times"] = f"{options.scale:g} of the usual ones"
+    if options.rounds:
+        machine["rounds"] = f"at most {options.rounds} of each scenario"
+    if options.without:
+        machine["left out"] = ", ".join(options.without)
     run = report.Run(taken_at=report.now(), kind=kind, machine=machine, results=results, rows=rows)
     if options.again:
         order = [figure.name for scenario in scenarios for figure in scenario.figures]
@@ -85,6 +92,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--again", action="store_true", help="put what is measured into the newest run of docs/benchmarks"
     )
+    parser.add_argument("--without", action="append", default=[], metavar="NAME", help="leave it out; repeatable")
     parser.add_argument("--rounds", type=int, help="at most so many rounds of each scenario")
     parser.add_argument("--scale", type=float, help="multiplies all counts and times")
     parser.add_argument("--alone", action="store_true", help="without Apache Kafka")

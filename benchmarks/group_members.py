@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import NamedTuple
 
 from tidelog.model.errors import ErrorCode
@@ -59,25 +59,36 @@ async def form_group(
     """One member after the other gets its id; then all join at once, until they are in one generation."""
     if members is None:
         members = [(await _join(connection, group_id, "")).member_id for connection in opened]
-    while True:
-        joined = await asyncio.gather(
-            *(
-                _join(connection, group_id, member, subscription)
-                for connection, member in zip(opened, members, strict=True)
-            )
-        )
-        leaders = [each for each in joined if each.leader == each.member_id]
-        generations = {each.generation_id for each in joined}
-        if len(generations) == 1 and len(leaders) == 1 and len(leaders[0].members) == len(members):
-            break
-    generation = generations.pop()
+    connection_of = dict(zip(members, opened, strict=True))
+    generation, joined = await _join_together(connection_of, group_id, subscription)
     await asyncio.gather(
-        *(
-            _sync(connection, group_id, each, generation, members)
-            for connection, each in zip(opened, joined, strict=True)
-        )
+        *(_sync(connection_of[each.member_id], group_id, each, generation, members) for each in joined)
     )
     return Formed(members=members, generation=generation)
+
+
+async def _join_together(
+    connection_of: Mapping[str, ClientConnection], group_id: str, subscription: bytes
+) -> tuple[int, list[JoinGroupResponse]]:
+    """The first members may get a generation of their own, before the others have come: they join again."""
+
+    def join(member: str) -> asyncio.Task[JoinGroupResponse]:
+        return asyncio.create_task(_join(connection_of[member], group_id, member, subscription))
+
+    under_way = {join(member) for member in connection_of}
+    generations: dict[int, list[JoinGroupResponse]] = {}
+    too_small: set[int] = set()
+    while True:
+        done, under_way = await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
+        for joined in (task.result() for task in done):
+            generations.setdefault(joined.generation_id, []).append(joined)
+            if joined.leader == joined.member_id and len(joined.members) < len(connection_of):
+                too_small.add(joined.generation_id)
+        for generation in too_small & generations.keys():
+            under_way |= {join(each.member_id) for each in generations.pop(generation)}
+        for generation, together in generations.items():
+            if len(together) == len(connection_of):
+                return generation, together
 
 
 async def _join(
