@@ -17,7 +17,9 @@ import psutil
 from benchmarks.comparison.contestants import HEAP, KAFKA_VERSION
 from benchmarks.comparison.figures import APACHE_KAFKA, EMPTY, PLAIN, TIDELOG, Result
 from benchmarks.comparison.librdkafka import PRODUCER
+from benchmarks.comparison.machine import MOST_TAKEN
 from benchmarks.comparison.plots import ratio_bars
+from benchmarks.comparison.scenario import MOST_TRIES
 
 FOLDER = Path(__file__).parents[2] / "docs" / "benchmarks"
 # How many runs the history shows beside each other.
@@ -133,7 +135,9 @@ def render(run: Run, runs: Sequence[Run], *, drawing: str) -> str:
         "",
         f"Written by `{command}` on {run.taken_at}; do not edit. Both run at the same time and are measured in turns "
         "with the same client; a number is the median of its rounds, a ratio is tidelog / Apache Kafka. Single ratios "
-        "move by a third between runs on a shared machine: read them together with the history below.",
+        "move by a third between runs on a shared machine: read them together with the history below. A turn in which "
+        f"the machine's host took more than {MOST_TAKEN:.0%} of the cores' time is taken again, up to {MOST_TRIES} "
+        "times, and the least disturbed one counts. [What bounds the figures](README.md) says more.",
         "",
         "| | |",
         "|---|---|",

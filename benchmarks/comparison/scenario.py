@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from benchmarks.comparison.contestants import Contestant, Server
 from benchmarks.comparison.figures import PLAIN, Figure, Result
-from benchmarks.comparison.machine import touch_memory
+from benchmarks.comparison.machine import MOST_TAKEN, touch_memory, watch_neighbours
 
 Measured = Mapping[str, float]
+# How often a turn is taken at most, if others had too much of the machine.
+MOST_TRIES = 3
 Say = Callable[[str], None]
 
 
@@ -131,14 +134,35 @@ def _in_turns(
                 scale=scale,
                 _library=library,
             )
-            touch_memory(int(scenario.touched_megabytes * scale))
-            measured = scenario.measure(turn)
-            say(f"{scenario.name}, round {number}, {library.name if library else name}: {_described(measured)}")
+            say_here = partial(_say_of, say, f"{scenario.name}, round {number}, {library.name if library else name}")
+            measured = _undisturbed(scenario, turn, say_here, most_tries=MOST_TRIES if is_counted else 1)
+            say_here(_described(measured))
             if measured.keys() - samples.keys():
                 raise RuntimeError(f"{scenario.name} measures {sorted(measured.keys() - samples.keys())} undeclared")
             for figure, value in measured.items() if is_counted else ():
                 samples[figure].setdefault(name, []).append(value)
     return [Result(figure=figure, samples=samples[figure.name]) for figure in scenario.figures]
+
+
+def _say_of(say: Say, what: str, text: str) -> None:
+    say(f"{what}: {text}")
+
+
+def _undisturbed(scenario: Scenario, turn: Turn, say: Say, *, most_tries: int) -> Measured:
+    """Take the turn, and again if the machine's neighbours took too much of it; the least disturbed try counts."""
+    least, found = 1.0, None
+    for number in range(most_tries):
+        touch_memory(int(scenario.touched_megabytes * turn.scale))
+        taken = watch_neighbours()
+        measured = scenario.measure(turn if not number else replace(turn, label=f"{turn.label}-{number}"))
+        part = taken()
+        if found is None or part < least:
+            least, found = part, measured
+        if part <= MOST_TAKEN:
+            break
+        say(f"others took {part:.0%} of the machine's time")
+    assert found is not None
+    return found
 
 
 def _described(measured: Measured) -> str:

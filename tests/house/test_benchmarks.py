@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from benchmarks.comparison import scenario as scenario_module
 from benchmarks.comparison.catalogue import all_scenarios
 from benchmarks.comparison.contestants import Tidelog
 from benchmarks.comparison.figures import APACHE_KAFKA, EMPTY, PLAIN, TIDELOG, Figure, Result
@@ -130,6 +131,24 @@ def test_libraries_take_turns_on_one_server_of_tidelog() -> None:
     results = found[0][1]
     assert not isinstance(results, Exception)
     assert results[0].samples == {"kafka-python": [1, 4], TIDELOG: [2, 3]}
+
+
+def test_a_turn_that_others_disturb_is_taken_again_and_the_quietest_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken_by_others = iter([0.5, 0.2, 0.04, 0.3, 0.01])
+    monkeypatch.setattr(scenario_module, "watch_neighbours", lambda: lambda: next(taken_by_others))
+    labels = []
+
+    def measure(turn: Turn) -> dict[str, float]:
+        labels.append(turn.label)
+        return {"pause": float(len(labels))}
+
+    scenario = Scenario(name="pauses", figures=(FREE,), measure=measure, nodes=0)
+    said: list[str] = []
+    ((_, results),) = run_together([scenario], [Tidelog()], scale=1, most_rounds=1, say=said.append)
+    assert not isinstance(results, Exception)
+    assert labels == ["pauses-0", "pauses-1", "pauses-1-1", "pauses-1-2"], "a round that warms up is taken once"
+    assert results[0].samples == {TIDELOG: [3.0]}
+    assert "pauses, round 1, tidelog: others took 20% of the machine's time" in said
 
 
 def test_a_quick_run_leaves_out_plain_python() -> None:
