@@ -42,7 +42,7 @@ def _row(api: Api) -> str:
         _range(api.kafka_versions or api.advertised),
         ", ".join(kind.value for kind in ListenerKind if kind in api.listeners),
         api.forwarding.value,
-        ", ".join(f"{each.operation.name} on {each.resource.value}" for each in api.permissions) or "nothing",
+        ", ".join(f"{each.operation.name} on {each.resource.title}" for each in api.permissions) or "nothing",
         " ".join(api.differences),
     )
     return f"| {' | '.join(cells)} |\n"

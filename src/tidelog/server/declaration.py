@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from enum import Enum, IntEnum
+from enum import Enum
 from typing import Any, NamedTuple
 
 from tidelog.network.frame_receiver import Frame
@@ -20,6 +20,7 @@ from tidelog.network.server_connection import Reply
 from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.api_versions_response import ApiVersion
 from tidelog.protocol.schema import Versions
+from tidelog.security.acls import AclResourceType, Operation
 
 
 class ListenerKind(Enum):
@@ -51,55 +52,32 @@ class FrameSize(Enum):
     ENVELOPE = "another request"
 
 
-class Operation(IntEnum):
-    """By the numbers of Kafka's AclOperation."""
-
-    READ = 3
-    WRITE = 4
-    CREATE = 5
-    DELETE = 6
-    ALTER = 7
-    DESCRIBE = 8
-    CLUSTER_ACTION = 9
-    DESCRIBE_CONFIGS = 10
-    ALTER_CONFIGS = 11
-    IDEMPOTENT_WRITE = 12
-    TWO_PHASE_COMMIT = 15
-
-
-class Resource(Enum):
-    TOPIC = "topic"
-    GROUP = "group"
-    CLUSTER = "cluster"
-    TRANSACTIONAL_ID = "transactional id"
-
-
 class Permission(NamedTuple):
     """What a caller needs. Where several are declared, each is for a part of what a request may ask for."""
 
     operation: Operation
-    resource: Resource
+    resource: AclResourceType
 
 
-READ_TOPIC = Permission(Operation.READ, Resource.TOPIC)
-WRITE_TOPIC = Permission(Operation.WRITE, Resource.TOPIC)
-CREATE_TOPIC = Permission(Operation.CREATE, Resource.TOPIC)
-DELETE_TOPIC = Permission(Operation.DELETE, Resource.TOPIC)
-ALTER_TOPIC = Permission(Operation.ALTER, Resource.TOPIC)
-DESCRIBE_TOPIC = Permission(Operation.DESCRIBE, Resource.TOPIC)
-READ_GROUP = Permission(Operation.READ, Resource.GROUP)
-DELETE_GROUP = Permission(Operation.DELETE, Resource.GROUP)
-DESCRIBE_GROUP = Permission(Operation.DESCRIBE, Resource.GROUP)
-WRITE_TRANSACTIONAL_ID = Permission(Operation.WRITE, Resource.TRANSACTIONAL_ID)
-DESCRIBE_TRANSACTIONAL_ID = Permission(Operation.DESCRIBE, Resource.TRANSACTIONAL_ID)
-TWO_PHASE_COMMIT = Permission(Operation.TWO_PHASE_COMMIT, Resource.TRANSACTIONAL_ID)
-CREATE_CLUSTER = Permission(Operation.CREATE, Resource.CLUSTER)
-ALTER_CLUSTER = Permission(Operation.ALTER, Resource.CLUSTER)
-DESCRIBE_CLUSTER = Permission(Operation.DESCRIBE, Resource.CLUSTER)
-CLUSTER_ACTION = Permission(Operation.CLUSTER_ACTION, Resource.CLUSTER)
-IDEMPOTENT_WRITE = Permission(Operation.IDEMPOTENT_WRITE, Resource.CLUSTER)
+READ_TOPIC = Permission(Operation.READ, AclResourceType.TOPIC)
+WRITE_TOPIC = Permission(Operation.WRITE, AclResourceType.TOPIC)
+CREATE_TOPIC = Permission(Operation.CREATE, AclResourceType.TOPIC)
+DELETE_TOPIC = Permission(Operation.DELETE, AclResourceType.TOPIC)
+ALTER_TOPIC = Permission(Operation.ALTER, AclResourceType.TOPIC)
+DESCRIBE_TOPIC = Permission(Operation.DESCRIBE, AclResourceType.TOPIC)
+READ_GROUP = Permission(Operation.READ, AclResourceType.GROUP)
+DELETE_GROUP = Permission(Operation.DELETE, AclResourceType.GROUP)
+DESCRIBE_GROUP = Permission(Operation.DESCRIBE, AclResourceType.GROUP)
+WRITE_TRANSACTIONAL_ID = Permission(Operation.WRITE, AclResourceType.TRANSACTIONAL_ID)
+DESCRIBE_TRANSACTIONAL_ID = Permission(Operation.DESCRIBE, AclResourceType.TRANSACTIONAL_ID)
+TWO_PHASE_COMMIT = Permission(Operation.TWO_PHASE_COMMIT, AclResourceType.TRANSACTIONAL_ID)
+CREATE_CLUSTER = Permission(Operation.CREATE, AclResourceType.CLUSTER)
+ALTER_CLUSTER = Permission(Operation.ALTER, AclResourceType.CLUSTER)
+DESCRIBE_CLUSTER = Permission(Operation.DESCRIBE, AclResourceType.CLUSTER)
+CLUSTER_ACTION = Permission(Operation.CLUSTER_ACTION, AclResourceType.CLUSTER)
+IDEMPOTENT_WRITE = Permission(Operation.IDEMPOTENT_WRITE, AclResourceType.CLUSTER)
 
-_CONFIGURED = (Resource.CLUSTER, Resource.TOPIC, Resource.GROUP)
+_CONFIGURED = (AclResourceType.CLUSTER, AclResourceType.TOPIC, AclResourceType.GROUP)
 DESCRIBE_CONFIGS = tuple(Permission(Operation.DESCRIBE_CONFIGS, each) for each in _CONFIGURED)
 ALTER_CONFIGS = tuple(Permission(Operation.ALTER_CONFIGS, each) for each in _CONFIGURED)
 

@@ -5,35 +5,11 @@ There is no authorizer: everybody may do everything that makes sense for the kin
 
 from __future__ import annotations
 
-from tidelog.server.declaration import Operation
+from tidelog.security.acls import SUPPORTED_BITS, AclResourceType
 
 # The reply's default: the request did not ask.
 NOT_ASKED = -(1 << 31)
 
-
-def _bits(*operations: Operation) -> int:
-    return sum(1 << operation for operation in operations)
-
-
-TOPIC_OPERATIONS = _bits(
-    Operation.READ,
-    Operation.WRITE,
-    Operation.CREATE,
-    Operation.DELETE,
-    Operation.ALTER,
-    Operation.DESCRIBE,
-    Operation.DESCRIBE_CONFIGS,
-    Operation.ALTER_CONFIGS,
-)
-GROUP_OPERATIONS = _bits(
-    Operation.READ, Operation.DELETE, Operation.DESCRIBE, Operation.DESCRIBE_CONFIGS, Operation.ALTER_CONFIGS
-)
-CLUSTER_OPERATIONS = _bits(
-    Operation.CREATE,
-    Operation.ALTER,
-    Operation.DESCRIBE,
-    Operation.CLUSTER_ACTION,
-    Operation.DESCRIBE_CONFIGS,
-    Operation.ALTER_CONFIGS,
-    Operation.IDEMPOTENT_WRITE,
-)
+TOPIC_OPERATIONS = SUPPORTED_BITS[AclResourceType.TOPIC]
+GROUP_OPERATIONS = SUPPORTED_BITS[AclResourceType.GROUP]
+CLUSTER_OPERATIONS = SUPPORTED_BITS[AclResourceType.CLUSTER]

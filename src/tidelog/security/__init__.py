@@ -1,0 +1,20 @@
+"""Who clients are, what they may do and how much of it, decided as Apache Kafka decides it. Pure.
+
+Nothing here is part of a running broker yet, except the words of `acls.py`: listeners ask nobody for credentials.
+
+acls.py               what ACLs are, which may be created, what a filter selects
+authorizer.py         whether somebody may do something, over a set of ACLs
+exchange.py           what the mechanisms of SASL have in common
+sasl_session.py       the server's side of SASL on one connection
+scram.py              SCRAM-SHA-256 and SCRAM-SHA-512, both sides
+scram_messages.py     their messages
+plain.py              PLAIN, both sides
+oauthbearer.py        OAUTHBEARER, both sides
+unsecured_tokens.py   tokens without a signature, for development
+jwt_tokens.py         signed tokens, checked with a key set
+jaas.py               the property `sasl.jaas.config`
+principal_mapping.py  who a certificate belongs to: `ssl.principal.mapping.rules`
+java_patterns.py      Java's regular expressions, in those of Python
+java_characters.py    what Java takes for letters, digits and blanks
+quotas/               rates, throttling, and who has which quota
+"""
