@@ -16,10 +16,10 @@ from tidelog.metadata.image import (
     ConfiguredResource,
     ControllerImage,
     PartitionImage,
-    QuotaEntity,
     TopicImage,
 )
 from tidelog.model.ids import Uuid
+from tidelog.security.quotas.entities import QuotaEntity
 
 K = TypeVar("K")
 V = TypeVar("V")

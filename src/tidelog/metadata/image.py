@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from tidelog.model.ids import ZERO_UUID, Uuid
 from tidelog.model.invariants import require
+from tidelog.security.quotas.entities import QuotaEntity
 
 NO_LEADER = -1
 
@@ -168,10 +169,6 @@ class ControllerImage:
     incarnation_id: Uuid
     endpoints: tuple[Endpoint, ...] = ()
     features: Mapping[str, VersionRange] = field(default_factory=_nothing)
-
-
-# The entity of a quota as pairs of type and name, in the order of the types; a name of None is the default.
-QuotaEntity = tuple[tuple[str, str | None], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,6 @@ from tidelog.metadata.image import (
     Endpoint,
     LeaderRecovery,
     PartitionImage,
-    QuotaEntity,
     ResourceType,
     TopicImage,
     VersionRange,
@@ -51,6 +50,7 @@ from tidelog.protocol.messages.unfence_broker_record import UnfenceBrokerRecord
 from tidelog.protocol.messages.unregister_broker_record import UnregisterBrokerRecord
 from tidelog.protocol.messages.user_scram_credential_record import UserScramCredentialRecord
 from tidelog.protocol.schema import Message
+from tidelog.security.quotas.entities import QuotaEntity
 
 NO_LEADER_CHANGE = -2
 _NO_RECOVERY_CHANGE = -1
