@@ -292,8 +292,10 @@ def test_nothing_shows_a_secret() -> None:
     assert isinstance(salting, PasswordSalting)
     proved = asking.prove(derive_salted_password(SHA_256, PASSWORD, SALT, 4096))
     shown = [stored, challenge, salting, proved, asking, answering, ServerFirstMessage.parse(challenge.token)]
-    shown.append(answering.evaluate(proved.token, 0))
-    secrets = [PASSWORD.encode(), SALT, stored.stored_key, stored.server_key, proved.token]
+    outcome = answering.evaluate(proved.token, 0)
+    assert isinstance(outcome, SaslSuccess)
+    shown.append(outcome)
+    secrets = [PASSWORD.encode(), SALT, stored.stored_key, stored.server_key, proved.token, outcome.token]
 
     for each in shown:
         text = repr(each).encode()
