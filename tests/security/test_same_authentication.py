@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
-from support.apache_kafka import kafka_jars
 from support.authentication_cases import (
     NOW_MS,
     SCRAM_ALPHABET,
@@ -21,8 +19,7 @@ from support.authentication_cases import (
     scram_message,
     unsecured_token,
 )
-from support.authentication_verdicts import AuthenticationVerdicts, mutated, running_verdicts, same_failure
-from support.download_cache import Unavailable
+from support.authentication_verdicts import AuthenticationVerdicts, mutated, same_failure
 
 from tidelog.security.exchange import SaslChallenge, SaslFailure, SaslSuccess
 from tidelog.security.jaas import InvalidJaasConfig, parse_jaas_config
@@ -47,16 +44,6 @@ from tidelog.security.unsecured_tokens import UnsecuredTokenValidator
 pytestmark = [pytest.mark.maven, pytest.mark.xdist_group("jvm")]
 
 SEED = 20_431
-
-
-@pytest.fixture(scope="module")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AuthenticationVerdicts]:
-    try:
-        jars: Path = kafka_jars()
-    except Unavailable as error:
-        pytest.skip(f"Apache Kafka's jars cannot be had from Maven Central: {error}")
-    with running_verdicts(jars, tmp_path_factory.mktemp("verdicts")) as verdicts:
-        yield verdicts
 
 
 # JAAS

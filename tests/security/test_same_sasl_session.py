@@ -5,16 +5,12 @@ from __future__ import annotations
 import json
 from base64 import urlsafe_b64encode
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
-from support.apache_kafka import kafka_jars
-from support.authentication_verdicts import AuthenticationVerdicts, running_verdicts
-from support.download_cache import Unavailable
+from support.authentication_verdicts import AuthenticationVerdicts
 
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.api import (
@@ -64,16 +60,6 @@ CREDENTIAL = credential_of_salted_password(
     ScramMechanism.SHA_256, salt=b"salt", salted_password=SALTED, iterations=4096
 )
 MECHANISMS = ["PLAIN", "SCRAM-SHA-256", "OAUTHBEARER"]
-
-
-@pytest.fixture(scope="module")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AuthenticationVerdicts]:
-    try:
-        jars: Path = kafka_jars()
-    except Unavailable as error:
-        pytest.skip(f"Apache Kafka's jars cannot be had from Maven Central: {error}")
-    with running_verdicts(jars, tmp_path_factory.mktemp("verdicts")) as verdicts:
-        yield verdicts
 
 
 def our_session(max_reauthentication_ms: int) -> SaslSession:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
 from random import Random
 
 import pytest
-from support.apache_kafka import kafka_jars
 from support.authentication_cases import SCRAM_ALPHABET
-from support.authentication_verdicts import AuthenticationVerdicts, mutated, running_verdicts, same_failure
-from support.download_cache import Unavailable
+from support.authentication_verdicts import AuthenticationVerdicts, mutated, same_failure
 
 from tidelog.security.exchange import ClientAuthenticated, SaslChallenge, SaslFailure, SaslSuccess
 from tidelog.security.scram import (
@@ -30,16 +26,6 @@ from tidelog.security.scram_messages import ClientFirstMessage, ServerFirstMessa
 pytestmark = [pytest.mark.maven, pytest.mark.xdist_group("jvm")]
 
 SEED = 20_431
-
-
-@pytest.fixture(scope="module")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AuthenticationVerdicts]:
-    try:
-        jars: Path = kafka_jars()
-    except Unavailable as error:
-        pytest.skip(f"Apache Kafka's jars cannot be had from Maven Central: {error}")
-    with running_verdicts(jars, tmp_path_factory.mktemp("verdicts")) as verdicts:
-        yield verdicts
 
 
 class Users:

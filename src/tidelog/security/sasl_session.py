@@ -63,7 +63,7 @@ class AuthenticatedSession:
     mechanism: str
     by_delegation_token: bool
     extensions: Mapping[str, str] = field(repr=False)
-    # What the client is told; 0 if the session does not end.
+    # What the reply to the client says; 0 if the session does not end.
     lifetime_ms: int
     # In monotonic time; None if the session does not end.
     expires_at_ms: float | None
@@ -132,7 +132,7 @@ class SaslSession:
     )
 
     def __init__(self, *, mechanisms: Mapping[str, EnabledMechanism]) -> None:
-        """Mechanisms in the order in which clients are told about them."""
+        """Mechanisms in the order in which replies list them."""
         self._mechanisms = mechanisms
         self._step = _Step.FIRST_REQUEST
         self._mechanism = ""

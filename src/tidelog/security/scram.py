@@ -175,7 +175,7 @@ class _Challenged:
 class ScramServerExchange:
     """The server's side.
 
-    An unknown user fails with the first message, a wrong password with the second, as in Kafka; both are told the same.
+    An unknown user fails with the first message, a wrong password with the second, as in Kafka; both receive the same.
     """
 
     __slots__ = ("_challenged", "_ended", "_find_credential", "_find_token", "_mechanism", "_nonce")
