@@ -28,6 +28,7 @@ class Sendfile:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.calls = 0
+        self.sent_bytes = 0
         self.is_broken = False
         self._real = os.sendfile
         monkeypatch.setattr(os, "sendfile", self)
@@ -36,7 +37,9 @@ class Sendfile:
         self.calls += 1
         if self.is_broken:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
-        return self._real(*arguments)
+        sent = self._real(*arguments)
+        self.sent_bytes += sent
+        return sent
 
 
 @pytest.fixture
@@ -181,4 +184,5 @@ async def test_records_from_before_a_restart_are_checked_before_they_are_sent(
         assert sendfile.calls == 0
         partition = (await client.ask(fetch(topic_id, 0, max_bytes=300_000))).responses[0].partitions[0]
         assert len(partition.records) == 300_000
-        assert sendfile.calls == 1
+        # In one call or in several: a socket takes what its buffer has room for.
+        assert sendfile.sent_bytes == 300_000
