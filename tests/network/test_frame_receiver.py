@@ -152,4 +152,28 @@ def test_no_more_memory_is_kept_than_was_agreed() -> None:
     under_test = reusing(100_000)
     large = receive_one(under_test, b"a" * 200_000)
     assert isinstance(large, bytearray)
-    assert under_test._spare is None
+    assert under_test._spares == []
+
+
+def test_the_memory_of_several_frames_is_kept_while_the_others_are_read() -> None:
+    under_test = reusing(500_000)
+    memories = []
+    unread = receive_one(under_test, b"a" * 200_000)
+    for letter in (b"b", b"c", b"d", b"e"):
+        read, unread = unread, receive_one(under_test, letter * 200_000)
+        memories.append(id(read.obj))
+        assert unread == letter * 200_000
+        del read
+    assert len(set(memories)) == 2
+    # The third would be too much: the oldest is let go.
+    kept = [receive_one(under_test, b"f" * 200_000) for _ in range(3)]
+    assert [sum(map(len, under_test._spares)), bytes(kept[0])] == [400_000, b"f" * 200_000]
+
+
+def test_a_frame_within_what_is_kept_is_never_copied_while_it_grows() -> None:
+    under_test = reusing(300_000)
+    data = framed(b"a" * 300_000)
+    buffer = under_test.buffer()
+    buffer[:] = data[: len(buffer)]
+    under_test.advance(len(buffer), lambda frame: None)
+    assert len(under_test.buffer()) == len(data) - len(buffer)

@@ -7,6 +7,7 @@ broker to ask, over which connection, and when to ask again. What is known is a 
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import replace
@@ -48,6 +49,9 @@ _FIND_COORDINATOR_BATCHED = 4
 # A name for what a connection is used for. Replies come in order, so a request that waits long on purpose (Fetch,
 # JoinGroup) must not share a connection with those that should be quick.
 GENERAL = "general"
+FETCHING = "fetching"
+# Of a connection that fetches: enough for a few replies with 1 MiB (max.partition.fetch.bytes) of some partitions each.
+_REUSED_BYTES = 16 * 1024 * 1024
 
 _ConnectionKey = tuple[int, str]
 
@@ -80,6 +84,7 @@ class Cluster:
             connect_timeout_ms=config.socket_connection_setup_timeout_ms,
             request_timeout_ms=config.request_timeout_ms,
         )
+        self._fetch_settings = dataclasses.replace(self._settings, reused_bytes=_REUSED_BYTES)
         self._retry_backoff = Backoff(first_ms=config.retry_backoff_ms, longest_ms=config.retry_backoff_max_ms)
         self._connect_backoff = Backoff(
             first_ms=config.reconnect_backoff_ms, longest_ms=config.reconnect_backoff_max_ms
@@ -279,14 +284,15 @@ class Cluster:
         return await asyncio.shield(opening)
 
     async def _open(self, key: _ConnectionKey) -> ClientConnection:
-        node_id = key[0]
+        node_id, purpose = key
+        settings = self._fetch_settings if purpose == FETCHING else self._settings
         failures, not_before = self._connect_failures.get(key, (0, 0.0))
         pause_ms = not_before - self.clock.monotonic_ms()
         if pause_ms > 0:
             await asyncio.sleep(pause_ms / 1000)
         address = self._address_of(node_id)
         try:
-            connection = await open_connection(self._network, address.host, address.port, self._settings, self._staging)
+            connection = await open_connection(self._network, address.host, address.port, settings, self._staging)
         except CannotConnect:
             pause_ms = self._connect_backoff.pause_ms(failures + 1, self.randomness)
             self._connect_failures[key] = (failures + 1, self.clock.monotonic_ms() + pause_ms)

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from tidelog.client.cluster.cluster import Cluster
+from tidelog.client.cluster.cluster import FETCHING, Cluster
 from tidelog.client.consumer.fetch_session import FetchRequestData, FetchSessionHandler, WantedPartition
 from tidelog.client.consumer.fetched import FetchedPartition
 from tidelog.client.consumer.metrics import ConsumerMetrics
@@ -28,7 +28,6 @@ from tidelog.protocol.messages.fetch_response import FetchResponse, PartitionDat
 
 logger = logging.getLogger(__name__)
 
-FETCHING = "fetching"
 # How long a closing consumer waits for brokers to take note.
 _CLOSING_MS = 1_000
 
