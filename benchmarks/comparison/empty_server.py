@@ -2,7 +2,7 @@
 
 It checks nothing, writes no file and remembers no producer. So its figures say how fast the client itself is on this
 machine: no broker gets far beyond them, and a goal that lies beyond them says nothing about brokers. It understands
-what librdkafka sends for the figures of `throughput.py`, and nothing else.
+what librdkafka sends for the figures of `throughput.py` and `latency.py`, and nothing else.
 """
 
 from __future__ import annotations
@@ -43,7 +43,6 @@ _BASE_OFFSET = struct.Struct(">q")
 # Of a batch: where the delta of its last offset stands.
 _LAST_OFFSET_DELTA = struct.Struct(">i")
 _LAST_OFFSET_DELTA_AT = 23
-_WAIT_STEP_SECONDS = 0.005
 
 
 class Partition:
@@ -84,6 +83,7 @@ class EmptyServer:
         self._port = port
         self._topic = ""
         self._partitions: dict[int, Partition] = {}
+        self._appended = threading.Condition()
         self._apis: dict[int, tuple[tuple[int, int], Callable[[Any], Message]]] = {
             ApiKey.PRODUCE: ((3, 7), self._produce),
             ApiKey.FETCH: ((4, 11), self._fetch),
@@ -176,18 +176,24 @@ class EmptyServer:
             )
             for topic in request.topic_data
         ]
+        with self._appended:
+            self._appended.notify_all()
         return ProduceResponse(responses=responses)
 
     def _fetch(self, request: Any) -> Message:
         deadline = time.monotonic() + request.max_wait_ms / 1000
-        while True:
-            responses = [
-                FetchableTopicResponse(topic=topic.topic, partitions=[self._read(each) for each in topic.partitions])
-                for topic in request.topics
-            ]
-            if any(each.records for topic in responses for each in topic.partitions) or time.monotonic() > deadline:
-                return FetchResponse(responses=responses)
-            time.sleep(_WAIT_STEP_SECONDS)
+        with self._appended:
+            while True:
+                responses = [
+                    FetchableTopicResponse(
+                        topic=topic.topic, partitions=[self._read(each) for each in topic.partitions]
+                    )
+                    for topic in request.topics
+                ]
+                left = deadline - time.monotonic()
+                if left <= 0 or any(each.records for topic in responses for each in topic.partitions):
+                    return FetchResponse(responses=responses)
+                self._appended.wait(left)
 
     def _read(self, asked: Any) -> PartitionData:
         partition = self._partitions[asked.partition]

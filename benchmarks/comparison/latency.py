@@ -39,7 +39,7 @@ def _scenario(rate: int, *, linger_ms: int, goals: dict[float, float | None], qu
         for percent, goal in goals.items()
     )
     measure = partial(_measure, figures, tuple(goals), rate=rate, linger_ms=linger_ms)
-    return Scenario(name=f"latency-{rate}", figures=figures, measure=measure, quick=quick, plain=True)
+    return Scenario(name=f"latency-{rate}", figures=figures, measure=measure, quick=quick, plain=True, empty=True)
 
 
 def _measure(
