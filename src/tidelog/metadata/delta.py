@@ -34,4 +34,6 @@ class ImageDelta:
     controllers: tuple[int, ...] = ()
     features: bool = False
     client_quotas: bool = False
+    acls: bool = False
+    scram_credentials: bool = False
     producer_ids: bool = False

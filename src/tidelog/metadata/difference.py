@@ -22,6 +22,8 @@ def difference(before: ClusterImage, after: ClusterImage) -> ImageDelta:
         controllers=_changed(before.controllers, after.controllers),
         features=before.features != after.features,
         client_quotas=before.client_quotas != after.client_quotas,
+        acls=before.acls != after.acls,
+        scram_credentials=before.scram_credentials != after.scram_credentials,
         producer_ids=before.next_producer_id != after.next_producer_id,
     )
 

@@ -15,11 +15,14 @@ from tidelog.metadata.image import (
     ClusterImage,
     ConfiguredResource,
     ControllerImage,
+    CredentialKey,
     PartitionImage,
     TopicImage,
 )
 from tidelog.model.ids import Uuid
+from tidelog.security.acls import AclBinding
 from tidelog.security.quotas.entities import QuotaEntity
+from tidelog.security.scram import ScramCredential
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -87,6 +90,9 @@ class ImageDraft:
         self.topics_by_id: Table[Uuid, TopicImage] = Table(image.topics_by_id)
         self._configs: Table[ConfiguredResource, Mapping[str, str]] = Table(image.configs)
         self._quotas: Table[QuotaEntity, Mapping[str, float]] = Table(image.client_quotas)
+        self._acls: Table[Uuid, AclBinding] = Table(image.acls)
+        self._acl_set = image.acl_set
+        self.scram_credentials: Table[CredentialKey, ScramCredential] = Table(image.scram_credentials)
         self.next_producer_id = image.next_producer_id
         # The partitions of the topics that this batch touches; their TopicImage is made at the end.
         self._partitions: dict[Uuid, dict[int, PartitionImage]] = {}
@@ -133,6 +139,21 @@ class ImageDraft:
     def set_quota(self, entity: QuotaEntity, name: str, value: float | None) -> None:
         _set_entry(self._quotas, entity, name, value)
 
+    def add_acl(self, acl_id: Uuid, binding: AclBinding) -> None:
+        if acl_id in self._acls:
+            raise BrokenMetadata(f"a record adds an ACL with the id {acl_id.hex()}, which another ACL has")
+        if binding in self._acl_set:
+            raise BrokenMetadata(f"a record adds an ACL that exists already: {binding}")
+        self._acls.put(acl_id, binding)
+        self._acl_set = self._acl_set.added(binding)
+
+    def remove_acl(self, acl_id: Uuid) -> None:
+        binding = self._acls.get(acl_id)
+        if binding is None:
+            raise BrokenMetadata(f"a record removes the ACL with the unknown id {acl_id.hex()}")
+        self._acls.remove(acl_id)
+        self._acl_set = self._acl_set.removed(binding)
+
     def _known_topic(self, topic_id: Uuid) -> TopicImage:
         topic = self.topics_by_id.get(topic_id)
         if topic is None:
@@ -154,6 +175,9 @@ class ImageDraft:
             topics_by_id=self.topics_by_id.finish(),
             configs=self._configs.finish(),
             client_quotas=self._quotas.finish(),
+            acls=self._acls.finish(),
+            acl_set=self._acl_set,
+            scram_credentials=self.scram_credentials.finish(),
             next_producer_id=self.next_producer_id,
         )
         return image, self._delta(image)
@@ -174,6 +198,8 @@ class ImageDraft:
             controllers=self.controllers.changed(),
             features=bool(self.features.changed()),
             client_quotas=bool(self._quotas.changed()),
+            acls=bool(self._acls.changed()),
+            scram_credentials=bool(self.scram_credentials.changed()),
             producer_ids=self.next_producer_id != self._before.next_producer_id,
         )
 

@@ -1,4 +1,4 @@
-"""The state of the cluster as one immutable value: brokers, topics, partitions, properties, features.
+"""The state of the cluster as one immutable value: brokers, topics, partitions, properties, features, access.
 
 An image only comes into being by replaying records (`tidelog.metadata.replay`); it can be written down as records
 again (`tidelog.metadata.snapshot`). Mappings of an image are never changed once it is built, so that readers may
@@ -15,7 +15,10 @@ from typing import Any, NamedTuple
 
 from tidelog.model.ids import ZERO_UUID, Uuid
 from tidelog.model.invariants import require
+from tidelog.security.acls import AclBinding
+from tidelog.security.authorizer import AclSet
 from tidelog.security.quotas.entities import QuotaEntity
+from tidelog.security.scram import ScramCredential, ScramMechanism
 
 NO_LEADER = -1
 
@@ -25,6 +28,10 @@ UNASSIGNED_DIRECTORY = Uuid(bytes(15) + b"\x01")
 LOST_DIRECTORY = Uuid(bytes(15) + b"\x02")
 
 _EMPTY: Mapping[Any, Any] = MappingProxyType({})
+_NO_ACLS = AclSet()
+
+# Of a SCRAM credential: a user has at most one for each mechanism.
+CredentialKey = tuple[ScramMechanism, str]
 
 
 def _nothing() -> Mapping[Any, Any]:
@@ -184,6 +191,10 @@ class ClusterImage:
     topics_by_id: Mapping[Uuid, TopicImage] = field(default_factory=_nothing)
     configs: Mapping[ConfiguredResource, Mapping[str, str]] = field(default_factory=_nothing)
     client_quotas: Mapping[QuotaEntity, Mapping[str, float]] = field(default_factory=_nothing)
+    acls: Mapping[Uuid, AclBinding] = field(default_factory=_nothing)
+    # The same ACLs once more, for decisions over them.
+    acl_set: AclSet = field(default=_NO_ACLS, compare=False, repr=False)
+    scram_credentials: Mapping[CredentialKey, ScramCredential] = field(default_factory=_nothing)
     next_producer_id: int = 0
 
     def topic_name(self, topic_id: bytes) -> str | None:
@@ -243,6 +254,8 @@ class ClusterImage:
         for resource in self.configs:
             exists = resource.type != ResourceType.TOPIC or resource.name in by_name
             require(exists, self.cluster_id, "only topics that exist have properties", resource=resource)
+        counts = (len(self.acls), len(self.acl_set))
+        require(counts[0] == counts[1], self.cluster_id, "each ACL has one id", counts=counts)
         numbers = (self.offset, self.next_producer_id)
         require(self.offset >= -1 and self.next_producer_id >= 0, self.cluster_id, "counters count", numbers=numbers)
         if before is not None:

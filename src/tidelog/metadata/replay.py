@@ -18,6 +18,7 @@ from tidelog.metadata.image import (
     ClusterImage,
     ConfiguredResource,
     ControllerImage,
+    CredentialKey,
     Endpoint,
     LeaderRecovery,
     PartitionImage,
@@ -50,7 +51,9 @@ from tidelog.protocol.messages.unfence_broker_record import UnfenceBrokerRecord
 from tidelog.protocol.messages.unregister_broker_record import UnregisterBrokerRecord
 from tidelog.protocol.messages.user_scram_credential_record import UserScramCredentialRecord
 from tidelog.protocol.schema import Message
+from tidelog.security.acls import acl_binding
 from tidelog.security.quotas.entities import QuotaEntity
+from tidelog.security.scram import ScramMechanism, credential_of_record
 
 NO_LEADER_CHANGE = -2
 _NO_RECOVERY_CHANGE = -1
@@ -258,6 +261,41 @@ def _client_quota(draft: ImageDraft, record: ClientQuotaRecord) -> None:
     draft.set_quota(entity, record.key, None if record.remove else record.value)
 
 
+def _acl(draft: ImageDraft, record: AccessControlEntryRecord) -> None:
+    binding = acl_binding(
+        resource_type=record.resource_type,
+        resource_name=record.resource_name,
+        pattern_type=record.pattern_type,
+        principal=record.principal,
+        host=record.host,
+        operation=record.operation,
+        permission_type=record.permission_type,
+    )
+    draft.add_acl(Uuid(record.id), binding)
+
+
+def _remove_acl(draft: ImageDraft, record: RemoveAccessControlEntryRecord) -> None:
+    draft.remove_acl(Uuid(record.id))
+
+
+def _scram_credential(draft: ImageDraft, record: UserScramCredentialRecord) -> None:
+    draft.scram_credentials.put(_credential_key(record.mechanism, record.name), credential_of_record(record))
+
+
+def _remove_scram_credential(draft: ImageDraft, record: RemoveUserScramCredentialRecord) -> None:
+    key = _credential_key(record.mechanism, record.name)
+    if key not in draft.scram_credentials:
+        raise BrokenMetadata(f"a record removes the {key[0].sasl_name} credential of {key[1]!r}, who has none")
+    draft.scram_credentials.remove(key)
+
+
+def _credential_key(mechanism: int, user: str) -> CredentialKey:
+    try:
+        return ScramMechanism(mechanism), user
+    except ValueError as error:
+        raise BrokenMetadata(f"a credential of {user!r} has the unknown SCRAM mechanism {mechanism}") from error
+
+
 def _feature_level(draft: ImageDraft, record: FeatureLevelRecord) -> None:
     if record.feature_level:
         draft.features.put(record.name, record.feature_level)
@@ -274,7 +312,7 @@ def _producer_ids(draft: ImageDraft, record: ProducerIdsRecord) -> None:
 
 
 def _ignore(draft: ImageDraft, record: Message) -> None:
-    """Nothing in the image depends on it, or (access control, SCRAM) it belongs to what is not built."""
+    """Nothing in the image depends on it."""
 
 
 def _abort_transaction(draft: ImageDraft, record: AbortTransactionRecord) -> None:
@@ -303,8 +341,8 @@ _HANDLERS: dict[type[Message], Callable[[ImageDraft, Any], None]] = {
     BeginTransactionRecord: _ignore,
     EndTransactionRecord: _ignore,
     AbortTransactionRecord: _abort_transaction,
-    AccessControlEntryRecord: _ignore,
-    RemoveAccessControlEntryRecord: _ignore,
-    UserScramCredentialRecord: _ignore,
-    RemoveUserScramCredentialRecord: _ignore,
+    AccessControlEntryRecord: _acl,
+    RemoveAccessControlEntryRecord: _remove_acl,
+    UserScramCredentialRecord: _scram_credential,
+    RemoveUserScramCredentialRecord: _remove_scram_credential,
 }

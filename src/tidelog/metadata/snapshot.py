@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidelog.metadata.image import BrokerImage, ClusterImage, ControllerImage, PartitionImage, TopicImage
+from tidelog.model.ids import Uuid
+from tidelog.protocol.messages.access_control_entry_record import AccessControlEntryRecord
 from tidelog.protocol.messages.client_quota_record import ClientQuotaRecord, EntityData
 from tidelog.protocol.messages.config_record import ConfigRecord
 from tidelog.protocol.messages.feature_level_record import FeatureLevelRecord
@@ -18,6 +20,8 @@ from tidelog.protocol.messages.register_controller_record import (
 )
 from tidelog.protocol.messages.topic_record import TopicRecord
 from tidelog.protocol.schema import Message
+from tidelog.security.acls import AclBinding
+from tidelog.security.scram import credential_record
 
 
 def image_records(image: ClusterImage) -> Iterator[Message]:
@@ -39,8 +43,27 @@ def image_records(image: ClusterImage) -> Iterator[Message]:
         for name, quota in quotas.items():
             parts = tuple(EntityData(entity_type=kind, entity_name=entity_name) for kind, entity_name in entity)
             yield ClientQuotaRecord(entity=parts, key=name, value=quota)
+    for acl_id, binding in image.acls.items():
+        yield acl_record(acl_id, binding)
+    for (mechanism, user), credential in image.scram_credentials.items():
+        yield credential_record(user, mechanism, credential)
     if image.next_producer_id:
         yield ProducerIdsRecord(broker_id=-1, broker_epoch=-1, next_producer_id=image.next_producer_id)
+
+
+def acl_record(acl_id: Uuid, binding: AclBinding) -> AccessControlEntryRecord:
+    """The record that adds the ACL."""
+    pattern, entry = binding.pattern, binding.entry
+    return AccessControlEntryRecord(
+        id=acl_id,
+        resource_type=pattern.resource_type,
+        resource_name=pattern.name,
+        pattern_type=pattern.pattern_type,
+        principal=entry.principal,
+        host=entry.host,
+        operation=entry.operation,
+        permission_type=entry.permission_type,
+    )
 
 
 def partition_record(topic: TopicImage, number: int, partition: PartitionImage) -> PartitionRecord:
