@@ -13,6 +13,7 @@ oauthbearer.py        OAUTHBEARER, both sides
 unsecured_tokens.py   tokens without a signature, for development
 jwt_tokens.py         signed tokens, checked with a key set
 jaas.py               the property `sasl.jaas.config`
+certificates.py       a certificate authority for development
 principal_mapping.py  who a certificate belongs to: `ssl.principal.mapping.rules`
 java_patterns.py      Java's regular expressions, in those of Python
 java_characters.py    what Java takes for letters, digits and blanks
