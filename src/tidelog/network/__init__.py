@@ -6,6 +6,9 @@ file_sending.py       replies whose records the kernel sends from their files
 client_connection.py  an outgoing connection; replies are matched by correlation id
 frame_receiver.py     frames off a stream of bytes, bounded in memory
 request_memory.py     the memory of all requests together, and who waits for it
+tls.py                TLS contexts of servers and clients
+tls_settings.py       the properties `ssl.*` that they are made of
+key_stores.py         private keys and certificates, in PEM and PKCS12
 later.py              a future result
 system.py             the machine's clock and randomness
 """

@@ -118,6 +118,9 @@ def _validity(
 
 
 def _named(name: str) -> x509.Name:
+    """A common name, or a whole distinguished name such as CN=orders,O=Example."""
+    if "=" in name:
+        return x509.Name.from_rfc4514_string(name)
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
 
 
