@@ -28,10 +28,12 @@ __all__ = [
     "TopicPartition",
     "TransactionError",
     "__version__",
+    "read_config",
 ]
 
 if TYPE_CHECKING:
     from tidelog.client.admin import Admin
+    from tidelog.client.config_files import read_config
     from tidelog.client.consumer import Consumer
     from tidelog.client.consumer.fetched import ConsumerRecord
     from tidelog.client.errors import AbortableError, FatalError, FencedError, OutcomeUnknown, TransactionError
@@ -61,6 +63,7 @@ _HOMES = {
     "Producer": "tidelog.client.producer.producer",
     "TopicPartition": "tidelog.model.ids",
     "TransactionError": "tidelog.client.errors",
+    "read_config": "tidelog.client.config_files",
 }
 
 

@@ -8,6 +8,7 @@ transactions/    the transactions of a producer
 offsets/         offsets of groups and of partitions, on the brokers
 cluster/         the way to the brokers: connections, metadata, retries
 config.py        what users give, checked and typed
+config_files.py  options in files
 options.py       the options as typed fields: names, defaults, meanings
 offset_reset.py  auto.offset.reset
 errors.py        what the client raises
