@@ -17,6 +17,7 @@ from tidelog.config.catalogue.coordinators import GroupSection, TransactionSecti
 from tidelog.config.catalogue.network import NetworkSection
 from tidelog.config.catalogue.node import NODE_DEFINITIONS
 from tidelog.config.catalogue.refused import REFUSED_NAMES, REFUSED_PREFIXES
+from tidelog.config.catalogue.security import SecuritySection
 from tidelog.config.catalogue.storage import StorageSection
 from tidelog.config.catalogue.topic_defaults import TOPIC_DEFAULT_DEFINITIONS
 from tidelog.config.client_metrics import CLIENT_METRICS_DEFINITIONS
@@ -56,6 +57,7 @@ options that contradict each other are refused before anything is sent."""
 _BROKER_TABLES: Sequence[tuple[str, Iterable[ConfigDefinition]]] = (
     ("Identity, listeners and quorum", NODE_DEFINITIONS.values()),
     ("Connections and requests", definitions_of(NetworkSection)),
+    ("TLS and SASL", definitions_of(SecuritySection)),
     ("Topics, replication and controllers", definitions_of(ClusterSection)),
     ("Groups and offsets", definitions_of(GroupSection)),
     ("Transactions", definitions_of(TransactionSection)),

@@ -85,6 +85,8 @@ _PYTHON_TYPES = {
     ConfigType.SHORT: int,
     ConfigType.DOUBLE: float,
     ConfigType.STRING: str,
+    ConfigType.PASSWORD: str,
+    ConfigType.CLASS: str,
     ConfigType.LIST: tuple[str, ...],
 }
 
@@ -243,10 +245,9 @@ def test_a_controller_that_is_alone_needs_no_list_of_voters() -> None:
         ({"listeners": "PLAINTEXT://:99999"}, "has the port 99999, which must be from 0 to 65535"),
         ({"listeners": "PLAINTEXT://:-1"}, "has the port -1"),
         ({"listeners": ""}, "listeners must not be empty or have an empty element, but is empty"),
-        ({"listeners": "SSL://:9092,CONTROLLER://:9093"}, "needs SSL, which tidelog does not support yet"),
         (
             {"listener_security_protocol_map": "PLAINTEXT:SASL_SSL,CONTROLLER:PLAINTEXT"},
-            "needs SASL_SSL, which tidelog does not support yet",
+            "sasl.enabled.mechanisms=GSSAPI: tidelog has no SASL mechanism GSSAPI",
         ),
         ({"listener_security_protocol_map": "PLAINTEXT:TLS"}, "'TLS' is not a security protocol"),
         ({"listener_security_protocol_map": "PLAINTEXT"}, "'PLAINTEXT' is not of the form NAME:PROTOCOL"),
@@ -269,10 +270,17 @@ def test_a_controller_that_is_alone_needs_no_list_of_voters() -> None:
         ({"group_min_session_timeout_ms": "5000000"}, "no session timeout would be allowed"),
         ({"offsets_topic_compression_codec": "9"}, "must be from 0 to 4"),
         ({"num_partition": "3"}, "num.partition is not a property of brokers; did you mean num.partitions?"),
-        ({"ssl_keystore_location": "/x"}, "ssl.keystore.location is not supported: tidelog has no TLS yet"),
+        ({"ssl_client_auth": "maybe"}, "ssl.client.auth must be one of none, requested, required"),
+        ({"ssl_engine_factory_class": "org.example.Engine"}, "because tidelog cannot load other Java classes"),
+        ({"sasl_login_class": "org.example.Login"}, "brokers of tidelog do not fetch tokens to log in with"),
         ({"zookeeper_connect": "localhost:2181"}, "Apache Kafka 4.0 has removed ZooKeeper"),
         ({"authorizer_class_name": "x"}, "tidelog has no authorization yet"),
-        ({"listener_name_plaintext_ssl_key_password": "x"}, "no properties of single listeners"),
+        ({"listener_name_plaintext_num_partitions": "3"}, "is not a property that a single listener can have"),
+        (
+            {"listener_name_plaintxt_ssl_client_auth": "none"},
+            "there is no listener PLAINTXT; there are CONTROLLER, PLAIN",
+        ),
+        ({"listener_name_plaintext_ssl_client_auth": "x"}, "listener.name.plaintext.ssl.client.auth must be one of"),
     ],
 )
 def test_wrong_properties_are_explained(changes: dict[str, str | None], problem: str) -> None:
@@ -323,7 +331,10 @@ def test_stored_dynamic_values_that_cannot_hold_here_are_left_out() -> None:
         ({"log.retention.hours": "3"}, "log.retention.hours cannot be changed while the broker runs"),
         # Kafka stores what it does not know.
         ({"log.retention": "3"}, None),
-        ({"ssl.keystore.location": "/x"}, "tidelog has no TLS yet"),
+        ({"ssl.keystore.location": "/x"}, "can be changed only for a listener while the broker runs"),
+        ({"listener.name.plaintext.ssl.keystore.location": "/x"}, None),
+        ({"listener.name.plaintext.plain.sasl.jaas.config": "x"}, None),
+        ({"listener.name.plaintext.ssl.client.auth": "none"}, "cannot be changed while the broker runs"),
         ({"log.cleaner.threads": "1000"}, "must be at least 1 MiB"),
         ({"log.cleaner.threads": "0"}, None),
     ],

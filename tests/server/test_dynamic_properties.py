@@ -119,7 +119,9 @@ async def test_each_dynamic_property_takes_effect_as_the_catalogue_says(broker: 
     dynamic = {
         name: definition
         for name, definition in BROKER_DEFINITIONS.items()
+        # Those of single listeners are tested in tests/server/listening.
         if definition.dynamic and definition.effect is Effect.EFFECTIVE
+        if definition.update_mode is not UpdateMode.PER_LISTENER
     }
     texts = {name: CHOSEN.get(name) or other_value(definition) for name, definition in dynamic.items()}
     async with raw_client(broker.bootstrap_servers) as client:

@@ -11,6 +11,7 @@
 | `broker.py` | `BrokerConfig`: the settings of one node, static and dynamic |
 | `node.py` | roles, listeners, quorum and directories of a node, checked together |
 | `listeners.py` | the syntax of listeners, voters and addresses |
+| `listener_properties.py` | properties of single listeners, and of mechanisms on them |
 | `layers.py` | which source of a broker property wins |
 | `alteration.py` | what IncrementalAlterConfigs and AlterConfigs make of stored properties |
 | `describe.py` | what DescribeConfigs shows |

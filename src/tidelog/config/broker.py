@@ -17,6 +17,7 @@ from tidelog.config.catalogue.coordinators import GroupSection, TransactionSecti
 from tidelog.config.catalogue.network import NetworkSection
 from tidelog.config.catalogue.node import NODE_DEFINITIONS
 from tidelog.config.catalogue.refused import refusal
+from tidelog.config.catalogue.security import SecuritySection
 from tidelog.config.catalogue.storage import StorageSection
 from tidelog.config.catalogue.topic_defaults import TOPIC_DEFAULT_DEFINITIONS, TOPIC_SYNONYMS
 from tidelog.config.catalogue.without_effect import WITHOUT_EFFECT_DEFINITIONS
@@ -25,17 +26,25 @@ from tidelog.config.definitions import (
     ConfigValue,
     Effect,
     InvalidConfig,
+    UpdateMode,
     by_name,
-    read_overrides,
     unknown_name_problem,
 )
 from tidelog.config.fields import definitions_of, field_name
 from tidelog.config.layers import NOTHING, BrokerLayers
+from tidelog.config.listener_properties import (
+    LISTENER_PREFIX,
+    listener_definition,
+    listener_fields,
+    listener_prefix,
+    mechanism_problems,
+    unknown_listeners,
+)
 from tidelog.config.listeners import Listener, QuorumVoter
 from tidelog.config.node import parse_node
 from tidelog.config.topic import TopicConfig
 
-_SECTIONS = (NetworkSection, StorageSection, ClusterSection, GroupSection, TransactionSection)
+_SECTIONS = (NetworkSection, SecuritySection, StorageSection, ClusterSection, GroupSection, TransactionSection)
 _SECTION_DEFINITIONS = by_name(definition for section in _SECTIONS for definition in definitions_of(section))
 
 BROKER_DEFINITIONS = by_name(
@@ -51,7 +60,7 @@ _ONE_MEBIBYTE = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class BrokerConfig(NetworkSection, StorageSection, ClusterSection, GroupSection, TransactionSection):
+class BrokerConfig(NetworkSection, SecuritySection, StorageSection, ClusterSection, GroupSection, TransactionSection):
     """The effective settings of one node. Build it with `from_properties`."""
 
     node_id: int
@@ -73,10 +82,11 @@ class BrokerConfig(NetworkSection, StorageSection, ClusterSection, GroupSection,
         if problems:
             raise InvalidConfig(*problems)
         node = parse_node(values, properties.keys())
-        problems = cross_check(values)
+        config = cls(**_section_fields(values), **node, layers=BrokerLayers(static=dict(properties)))
+        problems = [*cross_check(values), *config.listener_problems()]
         if problems:
             raise InvalidConfig(*problems)
-        return cls(**_section_fields(values), **node, layers=BrokerLayers(static=dict(properties)))
+        return config
 
     def with_dynamic(
         self, *, cluster: Mapping[str, str] = NOTHING, broker: Mapping[str, str] = NOTHING
@@ -89,6 +99,24 @@ class BrokerConfig(NetworkSection, StorageSection, ClusterSection, GroupSection,
         values, _ = _parse({**self.layers.static, **cluster, **broker})
         layers = BrokerLayers(static=self.layers.static, cluster=cluster, broker=broker)
         return dataclasses.replace(self, **_section_fields(values), layers=layers)
+
+    def of_listener(self, listener: str, mechanism: str | None = None) -> BrokerConfig:
+        """The settings as they are for one listener, and on it for one mechanism of SASL."""
+        layers = self.layers
+        texts = {**layers.static, **layers.cluster, **layers.broker}
+        return dataclasses.replace(self, **listener_fields(texts, listener, mechanism))
+
+    def listener_problems(self) -> list[str]:
+        """What is wrong with the properties of single listeners."""
+        known = {each.name for each in (*self.listeners, *self.advertised_listeners)}
+        known.update(self.controller_listener_names, filter(None, [self.inter_broker_listener_name]))
+        problems = unknown_listeners(self.layers.static, frozenset(known))
+        for listener in self.listeners:
+            if listener.protocol.uses_sasl:
+                name = f"{listener_prefix(listener.name)}sasl.enabled.mechanisms"
+                shown = name if name in self.layers.static else "sasl.enabled.mechanisms"
+                problems.extend(mechanism_problems(shown, self.of_listener(listener.name).sasl_enabled_mechanisms))
+        return problems
 
     @property
     def is_broker(self) -> bool:
@@ -109,9 +137,8 @@ class BrokerConfig(NetworkSection, StorageSection, ClusterSection, GroupSection,
         """What is set, in the file or while the node runs, and changes nothing: worth a line in the log."""
         layers = self.layers
         names = dict.fromkeys((*layers.static, *layers.cluster, *layers.broker))
-        return tuple(
-            name for name in names if name in BROKER_DEFINITIONS and BROKER_DEFINITIONS[name].effect is Effect.NONE
-        )
+        found = ((name, definition_of(name)) for name in names)
+        return tuple(name for name, each in found if each is not None and each.effect is Effect.NONE)
 
     def topic_defaults(self) -> TopicConfig:
         """What a topic without properties of its own gets; `TopicConfig.with_overrides` puts those on top."""
@@ -121,6 +148,11 @@ class BrokerConfig(NetworkSection, StorageSection, ClusterSection, GroupSection,
                 texts[name] = convert_synonym(BROKER_DEFINITIONS[found.name], found.text)
                 break
         return TopicConfig().with_overrides(texts)
+
+
+def definition_of(name: str) -> ConfigDefinition | None:
+    """Of a property with or without the prefix of a listener."""
+    return BROKER_DEFINITIONS.get(name) or listener_definition(name)
 
 
 def convert_synonym(synonym: ConfigDefinition, text: str) -> str:
@@ -142,12 +174,15 @@ def _parse(properties: Mapping[str, str]) -> tuple[dict[str, ConfigValue], list[
     values = {name: definition.default for name, definition in BROKER_DEFINITIONS.items()}
     problems: list[str] = []
     for name, text in properties.items():
-        if name not in BROKER_DEFINITIONS:
+        definition = definition_of(name)
+        if definition is None:
             problem = _unknown_problem(name, text)
             problems.extend([problem] if problem else [])
             continue
         try:
-            values[name] = BROKER_DEFINITIONS[name].parse(text)
+            value = definition.parse(text)
+            if name in BROKER_DEFINITIONS:
+                values[name] = value
         except InvalidConfig as error:
             problems.extend(error.problems)
     return values, problems
@@ -155,6 +190,8 @@ def _parse(properties: Mapping[str, str]) -> tuple[dict[str, ConfigValue], list[
 
 def _unknown_problem(name: str, text: str) -> str | None:
     reason = refusal(name)
+    if reason is None and name.startswith(LISTENER_PREFIX):
+        return f"{name} is not a property that a single listener can have"
     if reason is None:
         return unknown_name_problem("brokers", name, BROKER_DEFINITIONS.keys())
     # Files often carry such a property with an empty value, which asks for nothing.
@@ -162,33 +199,38 @@ def _unknown_problem(name: str, text: str) -> str | None:
 
 
 def _usable(dynamic: Mapping[str, str]) -> dict[str, str]:
-    values, _ = read_overrides("brokers", BROKER_DEFINITIONS, dynamic)
-    return {name: dynamic[name] for name in values if BROKER_DEFINITIONS[name].dynamic}
+    return {name: text for name, text in dynamic.items() if not _dynamic_problems(name, text, strangers=False)}
 
 
 def broker_problems(static: Mapping[str, str], dynamic: Mapping[str, str]) -> list[str]:
     """Why these dynamic properties cannot be stored, for one broker or for all; empty if they can."""
-    problems: list[str] = []
-    for name, text in dynamic.items():
-        definition = BROKER_DEFINITIONS.get(name)
-        if definition is None:
-            # Kafka stores what it does not know: a plug-in or another version may. What would be missed is refused.
-            reason = refusal(name)
-            problems.extend([f"{name} is not supported: {reason}"] if reason and text.strip() else [])
-        elif not definition.dynamic:
-            problems.append(
-                f"{name} cannot be changed while the broker runs; set it in the broker's properties file and restart it"
-            )
-        else:
-            try:
-                definition.parse(text)
-            except InvalidConfig as error:
-                problems.extend(error.problems)
+    problems = [problem for name, text in dynamic.items() for problem in _dynamic_problems(name, text, strangers=True)]
     if not problems:
         known = {name: text for name, text in dynamic.items() if name in BROKER_DEFINITIONS}
         values, _ = _parse({**static, **known})
         problems = cross_check(values)
     return problems
+
+
+def _dynamic_problems(name: str, text: str, *, strangers: bool) -> tuple[str, ...]:
+    """`strangers` may be stored: a plug-in or another version may know them. What would be missed is refused."""
+    definition = definition_of(name)
+    if definition is None:
+        reason = refusal(name)
+        if reason and text.strip():
+            return (f"{name} is not supported: {reason}",)
+        return () if strangers else (f"{name} is not known",)
+    if definition.update_mode is UpdateMode.PER_LISTENER:
+        return (f"{name} can be changed only for a listener while the broker runs: listener.name.<name>.{name}",)
+    if not definition.dynamic:
+        return (
+            f"{name} cannot be changed while the broker runs; set it in the broker's properties file and restart it",
+        )
+    try:
+        definition.parse(text)
+    except InvalidConfig as error:
+        return error.problems
+    return ()
 
 
 def cross_check(values: Mapping[str, ConfigValue]) -> list[str]:
@@ -215,6 +257,12 @@ def cross_check(values: Mapping[str, ConfigValue]) -> list[str]:
         "group.consumer.session.timeout.ms",
         "members would be removed between heartbeats",
     )
+    if values["connections.max.idle.ms"] not in (None, -1):
+        at_most(
+            "connection.failed.authentication.delay.ms",
+            "connections.max.idle.ms",
+            "connections would be closed before they have their reply",
+        )
     at_most("log.cleaner.min.compaction.lag.ms", "log.cleaner.max.compaction.lag.ms", "no record could be compacted")
     for name in ("log.retention.minutes", "log.retention.hours"):
         if values[name] == 0:

@@ -57,6 +57,7 @@ class UpdateMode(Enum):
     ON_USE = "yes, read at each use"
     ON_CHANGE = "yes, handed to the part that uses it"
     TOPIC_DEFAULT = "yes, for topics without a value of their own"
+    PER_LISTENER = "yes, for single listeners: listener.name.<name>.<property>"
     IGNORED = "accepted, without effect"
 
 
@@ -146,6 +147,20 @@ class Only:
 
 
 @dataclass(frozen=True, slots=True)
+class BuiltIn:
+    """Java classes of Kafka that have an equivalent here. `fixed` where it makes no difference which one is named."""
+
+    classes: tuple[str, ...]
+    fixed: bool = False
+
+    def allows(self, value: ConfigValue) -> bool:
+        return value == "" or value in self.classes
+
+    def describe(self) -> str:
+        return f"be empty or one of {', '.join(self.classes)}, because tidelog cannot load other Java classes"
+
+
+@dataclass(frozen=True, slots=True)
 class NotEmpty:
     """At least one element or character."""
 
@@ -201,7 +216,8 @@ class ConfigDefinition:
     def effect(self) -> Effect:
         if self.ignored_because is not None:
             return Effect.NONE
-        return Effect.FIXED if isinstance(self.allowed, Only) else Effect.EFFECTIVE
+        fixed = isinstance(self.allowed, Only) or (isinstance(self.allowed, BuiltIn) and self.allowed.fixed)
+        return Effect.FIXED if fixed else Effect.EFFECTIVE
 
     @property
     def description(self) -> str:

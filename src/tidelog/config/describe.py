@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import dropwhile
 
-from tidelog.config.broker import BROKER_DEFINITIONS, BrokerConfig
+from tidelog.config.broker import BROKER_DEFINITIONS, BrokerConfig, definition_of
 from tidelog.config.catalogue.topic_defaults import TOPIC_SYNONYMS, family_of
 from tidelog.config.client_metrics import CLIENT_METRICS_DEFINITIONS
 from tidelog.config.definitions import (
@@ -23,6 +23,7 @@ from tidelog.config.definitions import (
 from tidelog.config.fields import field_name
 from tidelog.config.group import GROUP_DEFINITIONS, GROUP_SYNONYMS, group_values
 from tidelog.config.layers import NOTHING, BrokerLayers
+from tidelog.config.listener_properties import split_listener_property
 from tidelog.config.topic import TOPIC_DEFINITIONS
 
 # Kafka has no defaults for these: a node of Kafka must set them.
@@ -115,20 +116,26 @@ def describe_broker(
             continue
         value = synonyms[0].value if synonyms else format_value(definition.default)
         yield _described(definition, value, synonyms, read_only=not definition.dynamic)
+    yield from _of_listeners(layers)
     yield from _unknown(BrokerLayers(cluster=cluster, broker=own))
+
+
+def _of_listeners(layers: BrokerLayers) -> Iterator[DescribedConfig]:
+    """Those that are set for single listeners. Behind their own values stands that of the property without prefix."""
+    for name in dict.fromkeys((*layers.broker, *layers.cluster, *layers.static)):
+        split, definition = split_listener_property(name), definition_of(name)
+        if split is not None and definition is not None:
+            synonyms = [*_set_values((name,), layers), *_broker_synonyms((split.name,), layers)]
+            yield _described(definition, synonyms[0].value, synonyms, read_only=not definition.dynamic)
 
 
 def describe_cluster_defaults(dynamic: Mapping[str, str]) -> Iterator[DescribedConfig]:
     """The dynamic properties that hold for all brokers: only those that are set."""
     layers = BrokerLayers(cluster=dynamic)
     for name in dynamic:
-        definition = BROKER_DEFINITIONS.get(name)
+        definition = definition_of(name)
         if definition is not None:
-            synonyms = [
-                synonym
-                for synonym in _broker_synonyms((name,), layers)
-                if synonym.source is ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
-            ]
+            synonyms = list(_set_values((name,), layers))
             yield _described(definition, synonyms[0].value, synonyms, read_only=not definition.dynamic)
     yield from _unknown(layers)
 
@@ -172,7 +179,7 @@ def describe_loggers(levels: Mapping[str, str]) -> Iterator[DescribedConfig]:
 def _unknown(layers: BrokerLayers) -> Iterator[DescribedConfig]:
     """What is stored but not known here. It may be a secret of some plug-in, so nobody sees the value."""
     for name in dict.fromkeys((*layers.broker, *layers.cluster)):
-        if name in BROKER_DEFINITIONS:
+        if definition_of(name) is not None:
             continue
         synonyms = tuple(
             DescribedSynonym(name=name, value=None, source=found.source) for found in layers.values_of((name,))
@@ -211,10 +218,15 @@ def _described(
     )
 
 
-def _broker_synonyms(names: tuple[str, ...], layers: BrokerLayers) -> Iterator[DescribedSynonym]:
+def _set_values(names: tuple[str, ...], layers: BrokerLayers) -> Iterator[DescribedSynonym]:
     for found in layers.values_of(names):
-        definition = BROKER_DEFINITIONS[found.name]
+        definition = definition_of(found.name)
+        assert definition is not None
         yield DescribedSynonym(name=found.name, value=_normalised(definition, found.text), source=found.source)
+
+
+def _broker_synonyms(names: tuple[str, ...], layers: BrokerLayers) -> Iterator[DescribedSynonym]:
+    yield from _set_values(names, layers)
     for name in names:
         default = BROKER_DEFINITIONS[name].default
         if default is not None and name not in _REQUIRED:

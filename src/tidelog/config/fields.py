@@ -62,6 +62,8 @@ integer = partial(_field, ConfigType.INT)
 long = partial(_field, ConfigType.LONG)
 double = partial(_field, ConfigType.DOUBLE)
 string = partial(_field, ConfigType.STRING)
+password = partial(_field, ConfigType.PASSWORD)
+java_class = partial(_field, ConfigType.CLASS)
 # A list, separated by commas.
 words = partial(_field, ConfigType.LIST)
 

@@ -21,9 +21,13 @@ class SecurityProtocol(IntEnum):
     SASL_PLAINTEXT = 2
     SASL_SSL = 3
 
+    @property
+    def uses_tls(self) -> bool:
+        return self in (SecurityProtocol.SSL, SecurityProtocol.SASL_SSL)
 
-# TLS and SASL are not built. A listener that needs them is refused, never opened without them.
-SUPPORTED_PROTOCOLS = frozenset({SecurityProtocol.PLAINTEXT})
+    @property
+    def uses_sasl(self) -> bool:
+        return self in (SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,11 +112,6 @@ def _parse_listener(name: str, address: str, protocols: Mapping[str, SecurityPro
         raise InvalidConfig(
             f"{name}: the listener name {listener_name} of {address!r} is not in listener.security.protocol.map, which "
             f"has {', '.join(sorted(protocols))}"
-        )
-    if protocol not in SUPPORTED_PROTOCOLS:
-        supported = ", ".join(sorted(each.name for each in SUPPORTED_PROTOCOLS))
-        raise InvalidConfig(
-            f"{name}: {address!r} needs {protocol.name}, which tidelog does not support yet; use {supported}"
         )
     return Listener(
         name=listener_name,

@@ -7,6 +7,7 @@ client_connection.py  an outgoing connection; replies are matched by correlation
 frame_receiver.py     frames off a stream of bytes, bounded in memory
 request_memory.py     the memory of all requests together, and who waits for it
 tls.py                TLS contexts of servers and clients
+handshakes.py         accepted connections until they are encrypted, bounded in number and time
 tls_settings.py       the properties `ssl.*` that they are made of
 key_stores.py         private keys and certificates, in PEM and PKCS12
 later.py              a future result

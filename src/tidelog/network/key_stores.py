@@ -108,10 +108,11 @@ def _format(source: str, location: str, content: bytes, declared: str | None) ->
             f"-importkeystore -srckeystore {location} -destkeystore {converted} -deststoretype PKCS12; then set "
             f"{source}={converted}"
         )
-    if found is _Format.UNKNOWN or ((declared == "PEM") != (found is _Format.PEM) and declared is not None):
+    if found is _Format.UNKNOWN or (declared is not None and (declared == "PEM") != (found is _Format.PEM)):
         type_name = source.replace("location", "type")
-        said = "has no type" if declared is None else f"should be {declared} ({type_name})"
-        raise InvalidConfig(f"{source}={location} {said}, but is {found.value}; use a PEM or PKCS12 file")
+        said = "" if declared is None else f"should be {declared} by {type_name}, but "
+        remedy = "use a PKCS12 or PEM file" if found is _Format.UNKNOWN else f"set {type_name}={found.value}"
+        raise InvalidConfig(f"{source}={location} {said}is {found.value}; {remedy}")
     return found
 
 

@@ -12,6 +12,8 @@ import socket
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
+from tidelog.network.handshakes import CurrentContext, Handshakes
+
 AnyProtocol = TypeVar("AnyProtocol", bound=asyncio.BaseProtocol)
 
 # Enough for a fleet that reconnects at once after a restart; the kernel caps it at net.core.somaxconn.
@@ -46,8 +48,11 @@ class Network(Protocol):
         port: int,
         *,
         send_buffer_bytes: int = SYSTEM_SIZED,
+        tls: CurrentContext | None = None,
     ) -> Listening:
-        """`send_buffer_bytes` is how much of what an accepted connection sends may be on its way in the system."""
+        """`send_buffer_bytes` is how much of what an accepted connection sends may be on its way in the system. With
+        `tls`, a protocol is made for a connection whose handshake has succeeded.
+        """
         ...
 
     async def connect(
@@ -74,11 +79,11 @@ class AsyncioNetwork:
         port: int,
         *,
         send_buffer_bytes: int = SYSTEM_SIZED,
+        tls: CurrentContext | None = None,
     ) -> Listening:
         loop = asyncio.get_running_loop()
-        server = await loop.create_server(
-            protocol_factory, host or None, port, backlog=LISTEN_BACKLOG, start_serving=False
-        )
+        accept = protocol_factory if tls is None else Handshakes(protocol_factory, tls).accept
+        server = await loop.create_server(accept, host or None, port, backlog=LISTEN_BACKLOG, start_serving=False)
         if send_buffer_bytes > 0:
             for listening in server.sockets:
                 # Accepted connections inherit it.

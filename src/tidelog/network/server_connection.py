@@ -21,6 +21,8 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Any, Protocol, cast
 
+from tidelog.config.listeners import SecurityProtocol
+from tidelog.model.principal import ANONYMOUS, Principal
 from tidelog.model.unread import UnreadBytes
 from tidelog.network.file_sending import FileSender, can_send_files
 from tidelog.network.frame_receiver import Frame, FrameReceiver, StagingArea
@@ -66,21 +68,33 @@ class _Pause(Enum):
     MEMORY = "a frame waits for memory"
     CROWDED = "all the memory for requests is in use"
     DRAINING = "the connection is about to be closed"
+    REFUSED = "the client was refused, and waits for its reply"
 
 
 class ServerConnection(asyncio.BufferedProtocol):
     """Lives from accept to close."""
 
-    def __init__(self, service: RequestService, staging: StagingArea, memory: RequestMemory, listener: str) -> None:
+    def __init__(
+        self,
+        service: RequestService,
+        staging: StagingArea,
+        memory: RequestMemory,
+        listener: str,
+        security_protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT,
+    ) -> None:
         self._service = service
         self._memory = memory
         self._claim = memory.claim(self._memory_granted, self._drop)
         # The name of the listener that accepted it: clients receive addresses of the same one.
         self.listener = listener
+        self.principal: Principal = ANONYMOUS
+        self.security_protocol = security_protocol
         self._receiver = FrameReceiver(staging, service.frame_limit, self._claim)
         self._transport: asyncio.Transport | None = None
         self._queued: deque[Frame] = deque()
         self._queued_bytes = 0
+        # Less while nobody knows who the client is.
+        self.queue_limit = MAX_QUEUED_BYTES
         # Replies in progress, oldest first, with the sizes of their requests; each is done before it is sent.
         self._pending: deque[tuple[Later[Reply], int]] = deque()
         self._pipelining = False
@@ -88,6 +102,7 @@ class ServerConnection(asyncio.BufferedProtocol):
         self._writing_paused = False
         self._closed = False
         self._at_end = False
+        self._refused = False
         # Whether a reply may have unread bytes, and what sends such replies, from the first of them on.
         self.sends_files = False
         self._sender: FileSender | None = None
@@ -165,6 +180,22 @@ class ServerConnection(asyncio.BufferedProtocol):
         if self._transport is not None:
             self._transport.abort()
 
+    def refuse(self, reason: str) -> None:
+        """Read nothing more. Close when the replies that are in progress have been sent: there must be one."""
+        logger.info("refusing the client at %s:%d: %s", self.peer_host, self.peer_port, reason)
+        self._refused = True
+        self._pause(_Pause.REFUSED)
+        for frame in self._queued:
+            self._claim.give_back(len(frame))
+        self._queued.clear()
+        self._queued_bytes = 0
+
+    def peer_certificate(self) -> bytes | None:
+        """The certificate that the client has proved to be its own, in DER; None without TLS, or without one."""
+        encryption: Any = None if self._transport is None else self._transport.get_extra_info("ssl_object")
+        certificate: bytes | None = None if encryption is None else encryption.getpeercert(True)
+        return certificate
+
     async def drain_and_close(self, timeout_seconds: float) -> None:
         """Answer the requests received so far, then close. No more requests are read."""
         if self._transport is None or self._transport.is_closing():
@@ -182,10 +213,13 @@ class ServerConnection(asyncio.BufferedProtocol):
     def _frame_arrived(self, frame: Frame) -> None:
         if self._closed:
             return
+        if self._refused:
+            self._claim.give_back(len(frame))
+            return
         if self._queued or not self._may_begin(frame):
             self._queued.append(frame)
             self._queued_bytes += len(frame)
-            if self._queued_bytes > MAX_QUEUED_BYTES:
+            if self._queued_bytes > self.queue_limit:
                 self._pause(_Pause.QUEUE)
             elif self._memory.is_full and _Pause.CROWDED not in self._pauses:
                 # One request of each connection is always accepted; more of them when there is room.
@@ -227,7 +261,7 @@ class ServerConnection(asyncio.BufferedProtocol):
             frame = self._queued.popleft()
             self._queued_bytes -= len(frame)
             self._begin(frame)
-        if self._queued_bytes <= MAX_QUEUED_BYTES // 2:
+        if self._queued_bytes <= self.queue_limit // 2:
             self._resume(_Pause.QUEUE)
         if not self._queued or not self._memory.is_full:
             self._resume(_Pause.CROWDED)
@@ -252,7 +286,7 @@ class ServerConnection(asyncio.BufferedProtocol):
 
     def _go_on(self) -> None:
         self._begin_queued()
-        if self._at_end or self._drained is not None:
+        if self._at_end or self._drained is not None or self._refused:
             self._close_if_done()
 
     def _close_if_done(self) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from tidelog.config.broker import BrokerConfig
-from tidelog.config.listeners import Listener
+from tidelog.config.listeners import Listener, SecurityProtocol
 from tidelog.metadata.image import Endpoint
 from tidelog.network.frame_receiver import StagingArea
 from tidelog.network.port import Listening, Network
@@ -27,6 +27,8 @@ class Listeners:
         """Raises StartFailure."""
         staging = StagingArea()
         for listener in listeners:
+            if listener.protocol is not SecurityProtocol.PLAINTEXT:
+                raise StartFailure(f"{listener} needs {listener.protocol.name}, which is not served yet")
             factory = partial(ServerConnection, service, staging, memory, listener.name)
             self._listening[listener.name] = await self._open(factory, listener)
 

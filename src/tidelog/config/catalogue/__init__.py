@@ -6,6 +6,7 @@
 | `network.py` | connections, requests and their limits; metrics and logs |
 | `cluster.py` | topics, replication, controllers |
 | `coordinators.py` | groups, offsets, transactions |
+| `security.py` | TLS, SASL and its mechanisms |
 | `storage.py` | retention, checkpoints, compaction, producers' state |
 | `topic_defaults.py` | those that give topic properties their defaults |
 | `without_effect.py` | accepted, and without effect; each with its reason |

@@ -5,8 +5,8 @@ Ignoring them would be worse than refusing: whoever sets a password or an author
 
 from __future__ import annotations
 
-_NO_TLS = "tidelog has no TLS yet; remove it and keep the listener on a trusted network"
-_NO_SASL = "tidelog has no SASL authentication yet; remove it and keep the listener on a trusted network"
+_NO_TOKENS = "tidelog has no delegation tokens; remove it"
+_NO_LOGIN = "brokers of tidelog do not fetch tokens to log in with; remove it and use SCRAM between nodes"
 _NO_AUTHORIZATION = "tidelog has no authorization yet; remove it"
 _NO_PLUGINS = "tidelog cannot load Java classes; remove it"
 _NO_TIERED_STORAGE = "tidelog has no tiered storage; remove it"
@@ -14,11 +14,10 @@ _NO_ZOOKEEPER = "Apache Kafka 4.0 has removed ZooKeeper; use process.roles and c
 _REMOVED = "Apache Kafka 4.0 has removed it; remove it"
 
 REFUSED_PREFIXES = (
-    ("listener.name.", "tidelog has no properties of single listeners yet; remove it"),
-    ("ssl.", _NO_TLS),
-    ("sasl.", _NO_SASL),
-    ("delegation.token.", _NO_SASL),
-    ("connections.max.reauth.", _NO_SASL),
+    ("sasl.login.", _NO_LOGIN),
+    ("sasl.oauthbearer.assertion.", _NO_LOGIN),
+    ("sasl.oauthbearer.client.credentials.", _NO_LOGIN),
+    ("delegation.token.", _NO_TOKENS),
     ("password.encoder.", _NO_ZOOKEEPER),
     ("zookeeper.", _NO_ZOOKEEPER),
     ("remote.log.storage.", _NO_TIERED_STORAGE),
@@ -34,7 +33,6 @@ REFUSED_NAMES = {
     "broker.id.generation.enable": _NO_ZOOKEEPER,
     "client.quota.callback.class": _NO_PLUGINS,
     "config.providers": _NO_PLUGINS,
-    "connection.failed.authentication.delay.ms": _NO_SASL,
     "control.plane.listener.name": _NO_ZOOKEEPER,
     "cordoned.log.dirs": "tidelog cannot cordon directories yet; remove it",
     "create.topic.policy.class.name": _NO_PLUGINS,
@@ -45,8 +43,11 @@ REFUSED_NAMES = {
     "log.message.timestamp.difference.max.ms": (
         "Apache Kafka 4.0 has removed it; use log.message.timestamp.before.max.ms and .after.max.ms"
     ),
-    "principal.builder.class": _NO_PLUGINS,
     "reserved.broker.max.id": _NO_ZOOKEEPER,
+    "sasl.client.callback.handler.class": _NO_PLUGINS,
+    "sasl.oauthbearer.jwt.retriever.class": _NO_LOGIN,
+    "sasl.oauthbearer.scope": _NO_LOGIN,
+    "sasl.oauthbearer.token.endpoint.url": _NO_LOGIN,
     "security.providers": _NO_PLUGINS,
     "super.users": _NO_AUTHORIZATION,
     "zookeeper.metadata.migration.enable": _NO_ZOOKEEPER,

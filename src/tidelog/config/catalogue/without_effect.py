@@ -90,6 +90,25 @@ _ROWS: dict[str, tuple[Row, ...]] = {
         ("unstable.api.versions.enable", _BOOLEAN, False),
         ("unstable.feature.versions.enable", _BOOLEAN, False),
     ),
+    "OpenSSL encrypts, in the place of Java's providers": (
+        ("ssl.keymanager.algorithm", _STRING, "SunX509"),
+        ("ssl.protocol", _STRING, "TLSv1.3"),
+        ("ssl.provider", _STRING, None),
+        ("ssl.secure.random.implementation", _STRING, None),
+        ("ssl.trustmanager.algorithm", _STRING, "PKIX"),
+    ),
+    "the names in a new certificate of a node are not compared with those in the old one": (
+        ("ssl.allow.dn.changes", _BOOLEAN, False),
+        ("ssl.allow.san.changes", _BOOLEAN, False),
+    ),
+    "tidelog has no Kerberos (GSSAPI)": (
+        ("sasl.kerberos.kinit.cmd", _STRING, "/usr/bin/kinit"),
+        ("sasl.kerberos.min.time.before.relogin", _LONG, 60000),
+        ("sasl.kerberos.principal.to.local.rules", _LIST, ("DEFAULT",)),
+        ("sasl.kerberos.service.name", _STRING, None),
+        ("sasl.kerberos.ticket.renew.jitter", _DOUBLE, 0.05),
+        ("sasl.kerberos.ticket.renew.window.factor", _DOUBLE, 0.8),
+    ),
     "patterns are matched again whenever a topic is created or deleted": (
         ("group.consumer.regex.refresh.interval.ms", _INT, 600000),
     ),

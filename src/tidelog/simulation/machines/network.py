@@ -16,6 +16,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from tidelog.network.handshakes import CurrentContext
 from tidelog.network.port import SYSTEM_SIZED, AnyProtocol, Listening
 from tidelog.simulation.checks.trace import Trace
 from tidelog.simulation.machines.loop import SimulatedLoop
@@ -266,8 +267,10 @@ class ProcessNetwork:
         port: int,
         *,
         send_buffer_bytes: int = SYSTEM_SIZED,
+        tls: CurrentContext | None = None,
     ) -> Listening:
-        """Every simulated connection has the same window."""
+        """Every simulated connection has the same window, and none is encrypted."""
+        assert tls is None, "there is no TLS in simulations"
         self.process.check_alive()
         assert CURRENT.get() is self.process, "a process listens from its own code"
         return self.fabric.listen(self.process, protocol_factory, host, port)
