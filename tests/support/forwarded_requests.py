@@ -28,6 +28,12 @@ _VALUES: dict[str, Any] = {
     "CreatableTopicConfig.name": "retention.ms",
     "AlterableConfig.name": "retention.ms",
     "value": "123456",
+    "OpData.key": "producer_byte_rate",
+    "OpData.value": 5.0,
+    "OpData.remove": False,
+    "entity_type": "user",
+    "mechanism": 1,
+    "iterations": 4096,
     "config_operation": 0,
     # The assignments say it.
     "num_partitions": -1,

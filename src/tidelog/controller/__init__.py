@@ -18,5 +18,8 @@ reassignment.py      replicas that move to other brokers (KIP-455)
 directories.py       log directories of replicas (KIP-858)
 configs.py           AlterConfigs, IncrementalAlterConfigs
 features.py          UpdateFeatures (KIP-584)
+acls.py              CreateAcls, DeleteAcls (KIP-140)
+credentials.py       AlterUserScramCredentials (KIP-554)
+client_quotas.py     AlterClientQuotas (KIP-546)
 producer_ids.py      producer ids in blocks (KIP-730)
 """

@@ -6,10 +6,11 @@ A decision changes nothing. The caller appends its records in one batch, replays
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from tidelog.model.errors import ErrorCode
+from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.protocol.schema import Message
 
 Reply = TypeVar("Reply", covariant=True)
@@ -51,3 +52,10 @@ def too_many_records(wanted: int) -> Refusal:
         message=f"this would take {wanted} metadata records in one request; at most {MAX_RECORDS_PER_REQUEST} "
         f"are allowed, so spread it over several requests",
     )
+
+
+def require_few(records: Sequence[Message]) -> None:
+    """All or nothing: raises ApiError for a request that would take too many records."""
+    if len(records) > MAX_RECORDS_PER_REQUEST:
+        refusal = too_many_records(len(records))
+        raise ApiError(refusal.code, refusal.message)

@@ -21,6 +21,7 @@ from tidelog.protocol.messages.register_controller_record import (
 from tidelog.protocol.messages.topic_record import TopicRecord
 from tidelog.protocol.schema import Message
 from tidelog.security.acls import AclBinding
+from tidelog.security.quotas.entities import QuotaEntity
 from tidelog.security.scram import credential_record
 
 
@@ -41,14 +42,21 @@ def image_records(image: ClusterImage) -> Iterator[Message]:
             yield ConfigRecord(resource_type=resource.type, resource_name=resource.name, name=name, value=value)
     for entity, quotas in image.client_quotas.items():
         for name, quota in quotas.items():
-            parts = tuple(EntityData(entity_type=kind, entity_name=entity_name) for kind, entity_name in entity)
-            yield ClientQuotaRecord(entity=parts, key=name, value=quota)
+            yield quota_record(entity, name, quota)
     for acl_id, binding in image.acls.items():
         yield acl_record(acl_id, binding)
     for (mechanism, user), credential in image.scram_credentials.items():
         yield credential_record(user, mechanism, credential)
     if image.next_producer_id:
         yield ProducerIdsRecord(broker_id=-1, broker_epoch=-1, next_producer_id=image.next_producer_id)
+
+
+def quota_record(entity: QuotaEntity, key: str, value: float | None) -> ClientQuotaRecord:
+    """The record that sets the quota, or removes it."""
+    parts = tuple(EntityData(entity_type=kind, entity_name=name) for kind, name in entity)
+    if value is None:
+        return ClientQuotaRecord(entity=parts, key=key, remove=True)
+    return ClientQuotaRecord(entity=parts, key=key, value=value)
 
 
 def acl_record(acl_id: Uuid, binding: AclBinding) -> AccessControlEntryRecord:

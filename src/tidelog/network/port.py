@@ -68,6 +68,10 @@ class Network(Protocol):
         """
         ...
 
+    async def resolves(self, host: str) -> bool:
+        """Whether the name of a host has an address."""
+        ...
+
 
 class AsyncioNetwork:
     """TCP on the running event loop."""
@@ -110,6 +114,12 @@ class AsyncioNetwork:
             return False
         definite = [answer for answer in answers if answer is not None]
         return bool(definite) and all(definite)
+
+    async def resolves(self, host: str) -> bool:
+        try:
+            return bool(await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM))
+        except (OSError, UnicodeError):
+            return False
 
 
 async def _refuses(family: int, address: tuple[Any, ...]) -> bool | None:

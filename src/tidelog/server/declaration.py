@@ -83,9 +83,9 @@ ALTER_CONFIGS = tuple(Permission(Operation.ALTER_CONFIGS, each) for each in _CON
 
 # Differences that several APIs have.
 COORDINATOR_FIRST = "A node that is not the coordinator answers NOT_COORDINATOR before it looks at the request."
-NO_AUTHORIZER_DIFFERENCES = (
-    "There is no authorizer: every request is answered with SECURITY_DISABLED.",
-    "So is one with an unknown (0) type, operation or permission, for which Kafka closes the connection.",
+UNKNOWN_ACL_VALUES = (
+    "A type, an operation or a permission that is 0 (UNKNOWN) is refused with INVALID_REQUEST; Kafka closes the "
+    "connection."
 )
 
 
@@ -94,7 +94,8 @@ class RefusalShape:
     """How a reply reports one error for a whole request, if the schemas do not say (`replies/error_replies.py`)."""
 
     # Where what a reply lists or names stands in the request, as a path of attributes, if not under the same name or in
-    # the request's first list.
+    # the request's first list. Several paths are separated by commas; a name that is in more than one is
+    # answered once.
     asked_as: Mapping[str, str] = field(default_factory=dict)
     # Whether an error of the whole reply is repeated for each thing that was asked for.
     for_each_too: bool = False

@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 from tidelog.config.broker import BrokerConfig
-from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.network.frame_receiver import Frame
 from tidelog.network.later import Later
 from tidelog.protocol.messages import ApiKey
@@ -23,6 +22,8 @@ from tidelog.server.api import (
     consumer_group_heartbeat,
     delete_groups,
     delete_records,
+    describe_acls,
+    describe_client_quotas,
     describe_cluster,
     describe_configs,
     describe_groups,
@@ -30,6 +31,7 @@ from tidelog.server.api import (
     describe_producers,
     describe_topic_partitions,
     describe_transactions,
+    describe_user_scram_credentials,
     fetch,
     find_coordinator,
     init_producer_id,
@@ -51,20 +53,18 @@ from tidelog.server.api import metadata as metadata_api
 from tidelog.server.api.catalogue import served_on
 from tidelog.server.api.incremental_alter_configs import AlterConfigsHandler
 from tidelog.server.coordination.verification import Verification
-from tidelog.server.declaration import Api, Forwarding, ListenerKind, advertised_versions
+from tidelog.server.declaration import Forwarding, ListenerKind, advertised_versions
 from tidelog.server.node import Node
 from tidelog.server.observability.metrics import Metrics
 from tidelog.server.ports import Ports
 from tidelog.server.quorum.control_plane import ControlPlane
 from tidelog.server.quorum.metadata import MetadataFollower
-from tidelog.server.replies.error_replies import refused
 from tidelog.server.routing.connections import Connections
 from tidelog.server.routing.context import RequestContext
 from tidelog.server.routing.forwarding import AnsweredHere, Forwarder
 from tidelog.server.routing.produce_order import ProduceOrder, may_overtake
 from tidelog.server.routing.router import MAX_CONTROL_FRAME_BYTES, Handler, Router
 
-_ACCESS_CONTROL = (ApiKey.DESCRIBE_ACLS, ApiKey.CREATE_ACLS, ApiKey.DELETE_ACLS)
 # What the quorum's replicas ask each other.
 _QUORUM = (
     ApiKey.VOTE,
@@ -84,7 +84,6 @@ def broker_router(node: Node) -> Router:
     handlers: dict[ApiKey, Handler] = {
         key: partial(forwarder.forward, api) for key, api in apis.items() if api.forwarding is Forwarding.ALL
     }
-    handlers |= {key: partial(_no_authorizer, apis[key]) for key in _ACCESS_CONTROL}
     metadata, broker_id = node.control.metadata, node.broker_id
     handlers |= {
         key: AlterConfigsHandler(
@@ -101,6 +100,9 @@ def broker_router(node: Node) -> Router:
         ApiKey.DESCRIBE_TOPIC_PARTITIONS: partial(describe_topic_partitions.handle, metadata, node.live),
         ApiKey.DESCRIBE_CONFIGS: partial(describe_configs.handle, metadata, node.live),
         ApiKey.LIST_CONFIG_RESOURCES: partial(list_config_resources.handle, metadata),
+        ApiKey.DESCRIBE_ACLS: partial(describe_acls.handle, metadata, node.live),
+        ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: partial(describe_user_scram_credentials.handle, metadata),
+        ApiKey.DESCRIBE_CLIENT_QUOTAS: partial(describe_client_quotas.handle, metadata),
     }
     return Router(
         apis=apis,
@@ -112,11 +114,6 @@ def broker_router(node: Node) -> Router:
         max_frame_bytes=node.config.socket_request_max_bytes,
         ready=node.ready,
     )
-
-
-def _no_authorizer(api: Api, request: Message, context: RequestContext) -> Message:
-    error = ApiError(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
-    return refused(api, request, context.version, error)
 
 
 def _of_replicas(node: Node) -> dict[ApiKey, Handler]:
@@ -251,6 +248,7 @@ def controller_router(config: BrokerConfig, ports: Ports, control: ControlPlane,
             describe_cluster.describe_controllers, config, metadata, lambda: quorum.replica.leader_id
         ),
         ApiKey.DESCRIBE_CONFIGS: partial(describe_configs.handle, metadata, configuration),
+        ApiKey.DESCRIBE_ACLS: partial(describe_acls.handle, metadata, configuration),
         ApiKey.INCREMENTAL_ALTER_CONFIGS: AlterConfigsHandler(
             api=apis[ApiKey.INCREMENTAL_ALTER_CONFIGS],
             node_id=config.node_id,

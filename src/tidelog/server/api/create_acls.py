@@ -1,6 +1,20 @@
-"""CreateAcls. No authorizer is configured, and the reply says so, as that of Apache Kafka does."""
+"""CreateAcls: adds ACLs (KIP-140). Decided in `tidelog.controller.acls`.
+
+Version 1 has patterns other than literal names (KIP-290), 3 the resource type USER.
+"""
 
 from tidelog.protocol.messages import ApiKey
-from tidelog.server.declaration import ALTER_CLUSTER, NO_AUTHORIZER_DIFFERENCES, Api
+from tidelog.server.declaration import ALTER_CLUSTER, BOTH, UNKNOWN_ACL_VALUES, Api, Forwarding
 
-API = Api(key=ApiKey.CREATE_ACLS, versions=(1, 3), permissions=(ALTER_CLUSTER,), differences=NO_AUTHORIZER_DIFFERENCES)
+API = Api(
+    key=ApiKey.CREATE_ACLS,
+    versions=(1, 3),
+    permissions=(ALTER_CLUSTER,),
+    listeners=BOTH,
+    forwarding=Forwarding.ALL,
+    differences=(
+        UNKNOWN_ACL_VALUES,
+        "An ACL with ANY or MATCH is refused alone, with INVALID_REQUEST; Kafka fails the whole request with "
+        "UNKNOWN_SERVER_ERROR.",
+    ),
+)

@@ -15,9 +15,12 @@ from typing import TypeVar
 
 from tidelog.config.broker import BrokerConfig
 from tidelog.consensus.effects import Leadership
+from tidelog.controller.acls import create_acls, delete_acls, refusal_without_authorizer
 from tidelog.controller.bootstrap import INITIAL_FEATURES, bootstrap_records, fresh_uuid
 from tidelog.controller.brokers import fence_broker, is_at, register_broker, unregister_broker
+from tidelog.controller.client_quotas import alter_client_quotas, named_hosts
 from tidelog.controller.configs import alter_configs, incremental_alter_configs
+from tidelog.controller.credentials import alter_user_scram_credentials
 from tidelog.controller.decision import Decision
 from tidelog.controller.directories import assign_replicas
 from tidelog.controller.elections import UncleanAllowed, unclean_allowed
@@ -36,16 +39,20 @@ from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ports import Clock, Randomness
 from tidelog.network.port import Network
 from tidelog.protocol.messages.allocate_producer_ids_request import AllocateProducerIdsRequest
+from tidelog.protocol.messages.alter_client_quotas_request import AlterClientQuotasRequest
 from tidelog.protocol.messages.alter_configs_request import AlterConfigsRequest
 from tidelog.protocol.messages.alter_partition_reassignments_request import AlterPartitionReassignmentsRequest
 from tidelog.protocol.messages.alter_partition_request import AlterPartitionRequest
+from tidelog.protocol.messages.alter_user_scram_credentials_request import AlterUserScramCredentialsRequest
 from tidelog.protocol.messages.assign_replicas_to_dirs_request import AssignReplicasToDirsRequest
 from tidelog.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from tidelog.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
 from tidelog.protocol.messages.broker_registration_request import BrokerRegistrationRequest
 from tidelog.protocol.messages.broker_registration_response import BrokerRegistrationResponse
+from tidelog.protocol.messages.create_acls_request import CreateAclsRequest
 from tidelog.protocol.messages.create_partitions_request import CreatePartitionsRequest
 from tidelog.protocol.messages.create_topics_request import CreateTopicsRequest
+from tidelog.protocol.messages.delete_acls_request import DeleteAclsRequest
 from tidelog.protocol.messages.delete_topics_request import DeleteTopicsRequest
 from tidelog.protocol.messages.describe_quorum_request import DescribeQuorumRequest
 from tidelog.protocol.messages.elect_leaders_request import ElectLeadersRequest
@@ -81,6 +88,10 @@ _SEEN_AT_ONCE = (
     AlterPartitionReassignmentsRequest,
     UnregisterBrokerRequest,
     UpdateFeaturesRequest,
+    CreateAclsRequest,
+    DeleteAclsRequest,
+    AlterUserScramCredentialsRequest,
+    AlterClientQuotasRequest,
 )
 
 
@@ -134,6 +145,9 @@ class ActiveController:
             ),
             AllocateProducerIdsRequest: allocate_producer_ids,
             UpdateFeaturesRequest: partial(update_features, min_in_sync=config.topic_defaults().min_insync_replicas),
+            CreateAclsRequest: self._create_acls,
+            DeleteAclsRequest: self._delete_acls,
+            AlterUserScramCredentialsRequest: alter_user_scram_credentials,
             BrokerRegistrationRequest: self._register,
             UnregisterBrokerRequest: self._with_elections(unregister_broker),
         }
@@ -207,7 +221,12 @@ class ActiveController:
             return self.quorum.describe(request)
         if isinstance(request, BrokerHeartbeatRequest):
             return await self._heartbeat(request)
-        response = await self._decide(partial(self._decisions[type(request)], request=request))
+        decide = self._decisions.get(type(request))
+        if isinstance(request, AlterClientQuotasRequest):
+            unknown = [host for host in named_hosts(request) if not await self.network.resolves(host)]
+            decide = partial(alter_client_quotas, unknown_hosts=unknown)
+        assert decide is not None
+        response = await self._decide(partial(decide, request=request))
         if isinstance(request, _SEEN_AT_ONCE):
             # A client of this node expects to find there what the reply has confirmed.
             await self.metadata.reached(self.metadata.latest.offset)
@@ -348,6 +367,20 @@ class ActiveController:
 
     def _create_partitions(self, image: ClusterImage, request: CreatePartitionsRequest) -> Decision[Message]:
         return create_partitions(image, request, placement_start=self.randomness.below(PLACEMENT_STARTS))
+
+    def _create_acls(self, image: ClusterImage, request: CreateAclsRequest) -> Decision[Message]:
+        self._require_authorizer()
+        ids = [fresh_uuid(self.randomness.random_bytes(16)) for _ in request.creations]
+        return create_acls(image, request, acl_ids=ids)
+
+    def _delete_acls(self, image: ClusterImage, request: DeleteAclsRequest) -> Decision[Message]:
+        self._require_authorizer()
+        return delete_acls(image, request)
+
+    def _require_authorizer(self) -> None:
+        refusal = refusal_without_authorizer(self.config)
+        if refusal is not None:
+            raise refusal
 
     def _register(self, image: ClusterImage, request: BrokerRegistrationRequest) -> Decision[Message]:
         known = image.brokers.get(request.broker_id)

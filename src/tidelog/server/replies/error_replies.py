@@ -21,6 +21,7 @@ _MESSAGE = "error_message"
 _IDENTITIES = frozenset(
     {
         "feature",
+        "entity",
         "group_id",
         "group_instance_id",
         "index",
@@ -37,6 +38,7 @@ _IDENTITIES = frozenset(
         "topic_id",
         "topic_name",
         "transactional_id",
+        "user",
     }
 )
 
@@ -101,10 +103,9 @@ class _Saying(NamedTuple):
     def _asked_for(self, asked: Message, field: Field) -> Iterable[Any]:
         lists = [each.name for each in asked.SCHEMA.fields if each.kind.startswith("[]") and self._has(each)]
         path = self.refusal.asked_as.get(field.name, field.name if field.name in lists else "".join(lists[:1]))
-        found: list[Any] = [asked]
-        for name in path.split("."):
-            found = [each for one in found for each in getattr(one, name, None) or ()]
-        return found
+        if "," not in path:
+            return _at(asked, path)
+        return {each.name: each for one in path.split(",") for each in _at(asked, one)}.values()
 
     def _answer_to(self, kind: type[Message], asked: Any) -> Message:
         fields = self.error_fields(kind)
@@ -120,3 +121,10 @@ class _Saying(NamedTuple):
                 if value is not None or (hasattr(asked, name) and covers(field.nullable, self.version)):
                     fields[field.name] = value
         return kind(**fields, **self.listed(kind, asked))
+
+
+def _at(asked: Message, path: str) -> list[Any]:
+    found: list[Any] = [asked]
+    for name in path.split("."):
+        found = [each for one in found for each in getattr(one, name, None) or ()]
+    return found

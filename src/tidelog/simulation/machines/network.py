@@ -222,6 +222,9 @@ class Fabric:
         near.made(protocol)
         return near, protocol
 
+    def is_known(self, host: str) -> bool:
+        return any(each == host for each, _ in self._listeners)
+
     def _pair(self, process: Process, listening: _SimulatedListening) -> SimulatedTransport:
         number = self._next_number
         self._next_number += 1
@@ -280,6 +283,9 @@ class ProcessNetwork:
     ) -> tuple[asyncio.Transport, AnyProtocol]:
         self.process.check_alive()
         return await self.fabric.connect(self.process, protocol_factory, host, port)
+
+    async def resolves(self, host: str) -> bool:
+        return self.fabric.is_known(host)
 
     async def refuses(self, host: str, port: int, timeout_seconds: float) -> bool:
         self.process.check_alive()
