@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tidelog.client.options import CLIENT_OPTIONS, CONSUMER_OPTIONS, PRODUCER_OPTIONS, WITHOUT_EFFECT
+from tidelog.client.security_options import REFUSED, SECURITY_OPTIONS
 from tidelog.config.broker import BROKER_DEFINITIONS
 from tidelog.config.catalogue.cluster import ClusterSection
 from tidelog.config.catalogue.coordinators import GroupSection, TransactionSection
@@ -112,8 +113,10 @@ def _client_page() -> Iterator[str]:
     yield _CLIENT_HEAD
     own_producer = {name: each for name, each in PRODUCER_OPTIONS.items() if name not in CLIENT_OPTIONS}
     own_consumer = {name: each for name, each in CONSUMER_OPTIONS.items() if name not in CLIENT_OPTIONS}
+    others = {name: each for name, each in CLIENT_OPTIONS.items() if name not in SECURITY_OPTIONS}
     for title, options in (
-        ("All clients", CLIENT_OPTIONS),
+        ("All clients", others),
+        ("TLS and SASL", SECURITY_OPTIONS),
         ("Producers", own_producer),
         ("Consumers", own_consumer),
     ):
@@ -125,6 +128,8 @@ def _client_page() -> Iterator[str]:
         )
     yield from ("", "## Without effect", "", "They are accepted and logged.", "", "| option | why |", "|---|---|")
     yield from (f"| `{name}` | {reason} |" for name, reason in WITHOUT_EFFECT.items())
+    yield from ("", "## Refused", "", "| option | why |", "|---|---|")
+    yield from (f"| `{name}` | {reason} |" for name, reason in REFUSED.items())
 
 
 def _table(definitions: Iterable[ConfigDefinition], *, always_dynamic: bool = False) -> Iterator[str]:

@@ -14,6 +14,7 @@ __all__ = [
     "AbortableError",
     "Admin",
     "ApiError",
+    "AuthenticationError",
     "Broker",
     "Consumer",
     "ConsumerGroupMetadata",
@@ -44,12 +45,14 @@ if TYPE_CHECKING:
     from tidelog.client.transactions.prepared import PreparedTransactionState
     from tidelog.model.errors import ApiError
     from tidelog.model.ids import TopicPartition
+    from tidelog.network.client_connection import AuthenticationError
     from tidelog.server.broker import Broker
 
 _HOMES = {
     "AbortableError": "tidelog.client.errors",
     "Admin": "tidelog.client.admin",
     "ApiError": "tidelog.model.errors",
+    "AuthenticationError": "tidelog.network.client_connection",
     "Broker": "tidelog.server.broker",
     "Consumer": "tidelog.client.consumer",
     "ConsumerGroupMetadata": "tidelog.client.offsets.group_metadata",

@@ -49,7 +49,7 @@ def test_defaults_are_kafkas() -> None:
             {"delivery.timeout.ms": 1000, "request.timeout.ms": 5000},
             "delivery.timeout.ms=1000 must be at least linger.ms + request.timeout.ms = 5 + 5000",
         ),
-        ({"security.protocol": "SASL_SSL"}, "security.protocol must be PLAINTEXT"),
+        ({"security.protocol": "TLS"}, "security.protocol must be one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL"),
         ({"transactional.id": "t", "enable.idempotence": False}, "transactional.id='t' needs enable.idempotence=true"),
         ({"transactional.id": "t", "acks": 1}, "enable.idempotence=true needs acks=all, but acks=1"),
         ({"transactional.id": ""}, "transactional.id"),

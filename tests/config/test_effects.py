@@ -82,10 +82,18 @@ def test_every_option_of_clients_is_read(config: type, options: Mapping[str, Con
     classes = (ClientConfig.__name__, ProducerConfig.__name__, ConsumerConfig.__name__)
     assert fields - fields_read(readers, classes) == set()
     # Options that are not fields are turned into some, or have only one value.
-    words = {node.value for node in ast.walk(reading) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    words = constants(reading)
+    security = sources_of("client/security_options.py", "security/client_login.py", "network/tls_settings.py")
+    security_words = {word for tree in security.values() for word in constants(tree)}
     for name, option in options.items():
         is_level = name.startswith("compression.") and name.endswith(".level")
-        assert field_name(name) in fields | words or is_level or isinstance(option.allowed, Only), name
+        is_security = bool({name, name.removeprefix("ssl.")} & security_words)
+        is_read = field_name(name) in fields | words or is_level or is_security
+        assert is_read or isinstance(option.allowed, Only), name
+
+
+def constants(tree: ast.Module) -> set[str]:
+    return {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
 
 
 def test_settings_that_parts_receive_are_read_by_them() -> None:

@@ -8,6 +8,7 @@ scenario is a sequence of steps and not a matter of timing.
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -80,11 +81,19 @@ class CuttableNetwork(AsyncioNetwork):
         self._open: list[tuple[int, asyncio.Transport]] = []
 
     async def connect(
-        self, protocol_factory: Callable[[], AnyProtocol], host: str, port: int
+        self,
+        protocol_factory: Callable[[], AnyProtocol],
+        host: str,
+        port: int,
+        *,
+        tls: ssl.SSLContext | None = None,
+        server_hostname: str | None = None,
     ) -> tuple[asyncio.Transport, AnyProtocol]:
         if port in self._cut:
             raise OSError(f"port {port} cannot be reached")
-        transport, protocol = await super().connect(protocol_factory, host, port)
+        transport, protocol = await super().connect(
+            protocol_factory, host, port, tls=tls, server_hostname=server_hostname
+        )
         self._open = [each for each in self._open if not each[1].is_closing()]
         self._open.append((port, transport))
         return transport, protocol

@@ -10,6 +10,8 @@ cluster/         the way to the brokers: connections, metadata, retries
 config.py        what users give, checked and typed
 config_files.py  options in files
 options.py       the options as typed fields: names, defaults, meanings
+security_options.py
+                 the options for TLS and SASL
 offset_reset.py  auto.offset.reset
 errors.py        what the client raises
 metrics.py       how clients measure themselves

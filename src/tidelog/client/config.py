@@ -27,10 +27,13 @@ from tidelog.client.options import (
     ConsumerConfig,
     ProducerConfig,
 )
+from tidelog.client.security_options import ALIASES, REFUSED, SECURITY_OPTIONS, read_security
 from tidelog.config.definitions import ConfigDefinition, InvalidConfig, unknown_name_problem
+from tidelog.network.tokens import TokenProvider
 from tidelog.records.batch import HEADER_SIZE
 from tidelog.records.compression import Compression
 from tidelog.records.record import SMALLEST_RECORD
+from tidelog.security.client_login import TOKEN_PROVIDER
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +42,7 @@ MAX_IN_FLIGHT_IDEMPOTENT = 5
 # The header of a batch, and a record without key and value.
 SMALLEST_BATCH = HEADER_SIZE + SMALLEST_RECORD
 
-OptionValue = str | int | float | bool | Iterable[str] | None
+OptionValue = str | int | float | bool | Iterable[str] | TokenProvider | None
 Options = Mapping[str, OptionValue]
 
 
@@ -221,31 +224,46 @@ def _read(
     """(values by name with underscores, the names with dots that were given). All problems are reported at once."""
     problems: list[str] = []
     given: dict[str, str] = {}
+    provider: TokenProvider | None = None
     for name, value in options.items():
         canonical = name.replace("_", ".")
+        canonical = ALIASES.get(canonical, canonical)
         if value is None:
             continue
         if canonical in WITHOUT_EFFECT:
             logger.info("%s has no effect: %s", canonical, WITHOUT_EFFECT[canonical])
             continue
-        if canonical not in definitions:
+        if canonical in REFUSED:
+            problems.append(f"{canonical} is not supported: {REFUSED[canonical]}")
+        elif canonical not in definitions:
             problems.append(unknown_name_problem(kind, canonical, definitions))
         elif canonical in given:
             problems.append(f"{canonical} is set twice, with dots and with underscores")
+        elif callable(value):
+            if canonical == TOKEN_PROVIDER:
+                provider = value
+            else:
+                problems.append(f"{canonical} cannot be a function")
         else:
             given[canonical] = _as_text(value)
     values: dict[str, Any] = {}
     for name, definition in definitions.items():
         try:
-            values[name.replace(".", "_")] = definition.parse(given[name]) if name in given else definition.default
+            value_of = definition.parse(given[name]) if name in given else definition.default
+            if name not in SECURITY_OPTIONS:
+                values[name.replace(".", "_")] = value_of
         except InvalidConfig as error:
             problems.extend(error.problems)
     if "bootstrap.servers" not in given:
         problems.append("bootstrap.servers is missing: set it to the address of a broker, such as 127.0.0.1:9092")
+    if not problems:
+        # It needs values that can be read.
+        try:
+            values["security"] = read_security(given, provider)
+        except InvalidConfig as error:
+            problems.extend(error.problems)
     if problems:
         raise InvalidConfig(*problems)
-    # It has only one allowed value so far, so nobody needs to read it.
-    del values["security_protocol"]
     values["bootstrap_servers"] = tuple(parse_address(text) for text in values["bootstrap_servers"])
     return values, frozenset(given)
 
@@ -258,6 +276,7 @@ def _as_text(value: OptionValue) -> str:
     if isinstance(value, int | float):
         return str(value)
     assert value is not None
+    assert not callable(value)
     return ",".join(str(part) for part in value)
 
 

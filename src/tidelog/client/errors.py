@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
-from tidelog.network.client_connection import ConnectionProblem
+from tidelog.network.client_connection import AuthenticationError, ConnectionProblem
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -124,7 +124,8 @@ class WrongTransactionState(WrongUse):
 def is_retriable(error: BaseException) -> bool:
     if isinstance(error, ApiError):
         return error.code.retriable
-    return isinstance(error, ConnectionProblem)
+    # Credentials do not become right by themselves.
+    return isinstance(error, ConnectionProblem) and not isinstance(error, AuthenticationError)
 
 
 def known_code(code: int) -> ErrorCode:

@@ -6,12 +6,15 @@ How options are read, and which of them cannot go together, is in `tidelog.clien
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from tidelog.client.offset_reset import OffsetReset
-from tidelog.config.definitions import NOT_NEGATIVE, POSITIVE, Between, NotEmpty, OneOf, Only, by_name
+from tidelog.client.security_options import SECURITY_WITHOUT_EFFECT, SecurityOptions
+from tidelog.config.definitions import NOT_NEGATIVE, POSITIVE, Between, NotEmpty, OneOf, by_name
 from tidelog.config.fields import boolean, definitions_of, integer, long, section, string, words
+from tidelog.config.listeners import SecurityProtocol
+from tidelog.network.client_security import ClientSecurity
 from tidelog.records.compression import Compression
 
 LARGEST_INT = 2**31 - 1
@@ -47,7 +50,7 @@ CONSUMER = "consumer"
 
 Address = tuple[str, int]
 
-_PLAINTEXT = Only("PLAINTEXT", "TLS and SASL are not built into the client yet")
+_PLAINTEXT = ClientSecurity(protocol=SecurityProtocol.PLAINTEXT)
 _ACKS = OneOf(("all", "-1", "0", "1"))
 _CODECS = OneOf(("none", "gzip", "snappy", "lz4", "zstd"))
 _ASSIGNORS = OneOf((*ASSIGNOR_NAMES, *JAVA_ASSIGNORS), may_be_empty=False)
@@ -69,6 +72,8 @@ class ClientConfig:
     retry_backoff_ms: int = long(100, "The first wait before the client repeats a request.", NOT_NEGATIVE)
     retry_backoff_max_ms: int = long(1_000, "The longest wait before it repeats a request.", NOT_NEGATIVE)
     metadata_max_age_ms: int = long(300_000, "After how long the client refreshes its metadata.", POSITIVE)
+    # Read from the options for TLS and SASL.
+    security: ClientSecurity = field(default=_PLAINTEXT, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,14 +136,9 @@ class ConsumerConfig(ClientConfig):
 
 
 @section
-class _OtherClientOptions:
-    """Options that are not fields as they are: fields are read from them, or they have only one value."""
+class _OtherProducerOptions(SecurityOptions):
+    """Options that are not fields as they are: fields are read from them."""
 
-    security_protocol: str = string("PLAINTEXT", "The protocol of connections to brokers.", _PLAINTEXT)
-
-
-@section
-class _OtherProducerOptions(_OtherClientOptions):
     compression_type: str = string("none", "The codec of batches.", _CODECS)
     compression_gzip_level: int = integer(-1, "The level of gzip; -1 is the codec's own.", Between(1, 9, (-1,)))
     compression_lz4_level: int = integer(9, "The level of lz4.", Between(1, 17))
@@ -149,7 +149,7 @@ class _OtherProducerOptions(_OtherClientOptions):
 
 
 @section
-class _OtherConsumerOptions(_OtherClientOptions):
+class _OtherConsumerOptions(SecurityOptions):
     auto_offset_reset: str = string(
         "latest",
         "Where to begin without a committed offset: earliest, latest, none (raise), or by_duration:<duration>.",
@@ -161,7 +161,7 @@ class _OtherConsumerOptions(_OtherClientOptions):
     )
 
 
-CLIENT_OPTIONS = by_name((*definitions_of(ClientConfig), *definitions_of(_OtherClientOptions)))
+CLIENT_OPTIONS = by_name((*definitions_of(ClientConfig), *definitions_of(SecurityOptions)))
 PRODUCER_OPTIONS = by_name((*definitions_of(ProducerConfig), *definitions_of(_OtherProducerOptions)))
 CONSUMER_OPTIONS = by_name((*definitions_of(ConsumerConfig), *definitions_of(_OtherConsumerOptions)))
 
@@ -172,6 +172,7 @@ _IN_PYTHON = "keys and values are bytes, and Java classes cannot be loaded"
 _ONE_BOOTSTRAP = "the client goes back to bootstrap.servers whenever no known broker answers"
 _SYSTEM = "the operating system decides"
 WITHOUT_EFFECT: Mapping[str, str] = {
+    **SECURITY_WITHOUT_EFFECT,
     "auto.include.jmx.reporter": _OTHER_METRICS,
     "client.dns.lookup": "all addresses of a name are tried",
     "connections.max.idle.ms": "brokers close idle connections",

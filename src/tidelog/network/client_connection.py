@@ -1,10 +1,14 @@
 """One outgoing connection: requests go out, replies are matched to them by correlation id.
 
-A connection is opened with its versions negotiated (KIP-511), so that its owner can send requests at once. Which broker
-to connect to, and what to do after a failure, is decided in `tidelog.client.cluster.cluster`.
+A connection is opened with its versions negotiated (KIP-511) and, where the settings say so, over TLS and logged in
+with SASL, so that its owner can send requests at once. Which broker to connect to, and what to do after a failure, is
+decided in `tidelog.client.cluster.cluster`.
 
 A broker answers a connection's requests in order. That is why a request that gets no reply in time closes the
 connection: the replies after it would not arrive either, and whether it was carried out is unknown.
+
+A session of SASL that ends is renewed before (KIP-368). As in Kafka's client nothing else may be sent meanwhile:
+requests are held back, and go afterwards.
 """
 
 from __future__ import annotations
@@ -12,14 +16,26 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from struct import Struct
 from typing import Any, TypeVar, cast
 
 from tidelog.model.errors import ErrorCode
+from tidelog.network.client_security import ClientSecurity
+from tidelog.network.connection_advice import (
+    ALERT_START,
+    PROBABLY_NO_CERTIFICATE,
+    PROBABLY_SASL,
+    PROBABLY_TLS,
+    SPEAKS_TLS,
+    is_certificate_problem,
+    tls_problem,
+)
 from tidelog.network.frame_receiver import Frame, FrameReceiver, StagingArea
 from tidelog.network.port import Network
+from tidelog.network.sasl_login import LoginFailed, log_in
 from tidelog.protocol.api import response_header_version
 from tidelog.protocol.codec import ProtocolError, decode
 from tidelog.protocol.frames import request_frame, skip_tagged_fields
@@ -49,6 +65,13 @@ class CannotConnect(ConnectionProblem):
     """Nobody answers at the address, or not as a Kafka broker does."""
 
 
+class AuthenticationError(CannotConnect):
+    """The broker does not accept who this client is, or this client not who the broker is. Trying again is of no use.
+
+    The message names the mechanism, the user and what to check, never a password or a token.
+    """
+
+
 class ConnectionLost(ConnectionProblem):
     """The connection ended before the reply came."""
 
@@ -71,6 +94,8 @@ class ConnectionSettings:
     max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES
     # Replies of up to this size are received into memory that is kept and used again, see `FrameReceiver`.
     reused_bytes: int = 0
+    # None for plain text without a login.
+    security: ClientSecurity | None = None
 
 
 @dataclass(slots=True)
@@ -101,6 +126,12 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._slots = asyncio.Semaphore(settings.max_in_flight)
         self._writable = asyncio.Event()
         self._writable.set()
+        self._paused = False
+        # What waits while the session is renewed; None while requests may be sent.
+        self._held: list[bytes] | None = None
+        self._renewal: asyncio.Task[None] | None = None
+        # How many replies have come: a connection that ends before the second one tells something about its listener.
+        self._replies = 0
         self._next_correlation_id = 0
         self._end: ConnectionProblem | None = None
         self.ended: asyncio.Future[None] = self._loop.create_future()
@@ -120,20 +151,28 @@ class ClientConnection(asyncio.BufferedProtocol):
         try:
             self._receiver.advance(nbytes, self._frame_arrived)
         except ProtocolError as error:
-            self._fail(ConnectionLost(f"{self.address} sent an invalid reply: {error}"))
+            self._fail(ConnectionLost(f"{self.address} sent an invalid reply: {self._explained(error)}"))
 
     def eof_received(self) -> bool:
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
+        if is_certificate_problem(exc):
+            # With TLS 1.3 a client learns only after the handshake that its certificate is refused.
+            assert isinstance(exc, OSError)
+            self._fail(AuthenticationError(f"{self.address}: {tls_problem(exc, self.address)}"))
+            return
         reason = f": {exc}" if exc is not None else ""
-        self._fail(ConnectionLost(f"{self.address} closed the connection{reason}"))
+        self._fail(ConnectionLost(f"{self.address} closed the connection{reason}{self._advice()}"))
 
     def pause_writing(self) -> None:
+        self._paused = True
         self._writable.clear()
 
     def resume_writing(self) -> None:
-        self._writable.set()
+        self._paused = False
+        if self._held is None:
+            self._writable.set()
 
     # -- for callers ---------------------------------------------------------------------------------------------
 
@@ -184,6 +223,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         version: int | None = None,
         timeout_ms: float | None = None,
         _counted: bool = False,
+        _now: bool = False,
     ) -> asyncio.Future[R]:
         """Write the request now; the future is its reply.
 
@@ -193,7 +233,7 @@ class ClientConnection(asyncio.BufferedProtocol):
             raise self._end
         kind = type(request)
         chosen = self.version_for(kind) if version is None else version
-        correlation_id = self._write(request, chosen)
+        correlation_id = self._write(request, chosen, _now)
         future: asyncio.Future[R] = self._loop.create_future()
         limit_ms = self._settings.request_timeout_ms if timeout_ms is None else timeout_ms
         timer = self._loop.call_later(limit_ms / 1000, self._timed_out, kind, limit_ms)
@@ -204,7 +244,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         """Write a request that gets no reply (Produce with acks=0)."""
         if self._end is not None:
             raise self._end
-        self._write(request, self.version_for(type(request)) if version is None else version)
+        self._write(request, self.version_for(type(request)) if version is None else version, False)
 
     async def drained(self) -> None:
         """Wait until the bytes written so far are few enough to go on writing."""
@@ -214,19 +254,80 @@ class ClientConnection(asyncio.BufferedProtocol):
         """Close the connection now; requests that still wait for a reply fail with ConnectionLost."""
         self._fail(ConnectionLost(f"the connection to {self.address} was closed on this side"))
 
+    async def authenticate(self, security: ClientSecurity) -> None:
+        """Log in, and again before the session ends, for as long as the connection lives. Raises AuthenticationError,
+        or CannotConnect if it may work later.
+        """
+        renew_after_ms = await self._log_in(security)
+        if renew_after_ms is not None:
+            self._renewal = self._loop.create_task(self._renew(security, renew_after_ms))
+
     # -- inside --------------------------------------------------------------------------------------------------
 
-    def _write(self, request: Message, version: int) -> int:
+    def _advice(self) -> str:
+        """What the broker probably wants, if it closes the connection at once. Not for nodes of one cluster."""
+        security = self._settings.security
+        if security is not None and self._replies == 0:
+            return PROBABLY_TLS if security.tls is None else PROBABLY_NO_CERTIFICATE
+        if security is not None and self._replies == 1 and self.versions and security.login is None:
+            return PROBABLY_SASL
+        return ""
+
+    async def _log_in(self, security: ClientSecurity) -> float | None:
+        try:
+            return await log_in(security, self.versions, self._ask_now)
+        except LoginFailed as failure:
+            kind = AuthenticationError if failure.is_final else CannotConnect
+            raise kind(f"cannot log in at {self.address}: {failure}") from failure.__cause__
+
+    async def _ask_now(self, request: Message, expected: type[Message], version: int) -> Message:
+        return await self.submit(request, expected, version=version, _now=True)
+
+    async def _renew(self, security: ClientSecurity, after_ms: float) -> None:
+        """The broker takes no other request between the handshake and the last token, so those wait."""
+        following: float | None = after_ms
+        while following is not None:
+            await asyncio.sleep(following / 1000)
+            self._held = []
+            self._writable.clear()
+            in_flight = [pending.future for pending in self._pending.values()]
+            try:
+                if in_flight:
+                    await asyncio.wait(in_flight)
+                following = await self._log_in(security)
+            except ConnectionProblem as problem:
+                self._fail(problem)
+                return
+            self._release()
+
+    def _release(self) -> None:
+        held = self._held
+        self._held = None
+        if held and self._transport is not None:
+            self._transport.writelines(held)
+        if not self._paused:
+            self._writable.set()
+
+    def _explained(self, error: ProtocolError) -> str:
+        if self._replies == 0 and bytes(self._receiver.buffer()[:2]) == ALERT_START:
+            return SPEAKS_TLS
+        return str(error)
+
+    def _write(self, request: Message, version: int, now: bool) -> int:
         assert self._transport is not None
         correlation_id = self._next_correlation_id
         self._next_correlation_id = 0 if correlation_id == _LARGEST_CORRELATION_ID else correlation_id + 1
         frame = request_frame(type(request).SCHEMA.api_key, version, correlation_id, self._settings.client_id, request)
-        self._transport.writelines(frame)
+        if self._held is None or now:
+            self._transport.writelines(frame)
+        else:
+            self._held.append(b"".join(frame))
         return correlation_id
 
     def _frame_arrived(self, frame: Frame) -> None:
         if len(frame) < _CORRELATION_ID.size:
             raise ProtocolError(f"a reply of {len(frame)} bytes has no room for its correlation id")
+        self._replies += 1
         (correlation_id,) = _CORRELATION_ID.unpack_from(frame)
         pending = self._pending.pop(correlation_id, None)
         if pending is None:
@@ -261,6 +362,8 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._end = problem
         if self._transport is not None:
             self._transport.abort()
+        if self._renewal is not None:
+            self._renewal.cancel()
         waiting = list(self._pending.values())
         self._pending.clear()
         for pending in waiting:
@@ -273,14 +376,26 @@ class ClientConnection(asyncio.BufferedProtocol):
 async def open_connection(
     network: Network, host: str, port: int, settings: ConnectionSettings, staging: StagingArea | None = None
 ) -> ClientConnection:
-    """Connect and negotiate versions. Raises CannotConnect with the address and the reason."""
+    """Connect, negotiate versions, and log in. Raises CannotConnect with the address and the reason.
+
+    That is an AuthenticationError if one of both does not accept who the other is, or InvalidConfig if a store of keys
+    or certificates cannot be used.
+    """
     address = f"{host}:{port}"
     area = staging if staging is not None else StagingArea()
+    security = settings.security
+    tls: ssl.SSLContext | None = None
+    if security is not None and security.tls is not None:
+        tls = await asyncio.to_thread(security.tls)
     try:
         async with asyncio.timeout(settings.connect_timeout_ms / 1000):
-            _, connection = await network.connect(lambda: ClientConnection(address, settings, area), host, port)
+            _, connection = await network.connect(
+                lambda: ClientConnection(address, settings, area), host, port, tls=tls, server_hostname=host
+            )
             try:
                 await _negotiate(connection, settings)
+                if security is not None and security.login is not None:
+                    await connection.authenticate(security)
             except BaseException:
                 connection.close()
                 raise
@@ -288,9 +403,19 @@ async def open_connection(
     except TimeoutError as error:
         raise CannotConnect(f"{address} did not answer within {settings.connect_timeout_ms:g} ms") from error
     except OSError as error:
-        raise CannotConnect(f"cannot connect to {address}: {_reason(error)}") from error
+        raise _cannot_connect(host, address, error, settings) from error
+    except CannotConnect:
+        raise
     except ConnectionProblem as error:
         raise CannotConnect(f"{address} does not answer as a Kafka broker does: {error}") from error
+
+
+def _cannot_connect(host: str, address: str, error: OSError, settings: ConnectionSettings) -> CannotConnect:
+    has_tls = settings.security is not None and settings.security.tls is not None
+    if has_tls and isinstance(error, ssl.SSLError | ConnectionResetError | ConnectionAbortedError | BrokenPipeError):
+        kind = AuthenticationError if is_certificate_problem(error) else CannotConnect
+        return kind(f"cannot connect to {address} with TLS: {tls_problem(error, host)}")
+    return CannotConnect(f"cannot connect to {address}: {_reason(error)}")
 
 
 def _reason(error: OSError) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import socket
+import ssl
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
@@ -56,9 +57,18 @@ class Network(Protocol):
         ...
 
     async def connect(
-        self, protocol_factory: Callable[[], AnyProtocol], host: str, port: int
+        self,
+        protocol_factory: Callable[[], AnyProtocol],
+        host: str,
+        port: int,
+        *,
+        tls: ssl.SSLContext | None = None,
+        server_hostname: str | None = None,
     ) -> tuple[asyncio.Transport, AnyProtocol]:
-        """Raises OSError if nobody answers there."""
+        """With `tls`, the server's certificate must be for `server_hostname`, unless the context does not check that.
+
+        Raises OSError if nobody answers there; ssl.SSLError is one.
+        """
         ...
 
     async def refuses(self, host: str, port: int, timeout_seconds: float) -> bool:
@@ -96,9 +106,17 @@ class AsyncioNetwork:
         return _AsyncioListening(server)
 
     async def connect(
-        self, protocol_factory: Callable[[], AnyProtocol], host: str, port: int
+        self,
+        protocol_factory: Callable[[], AnyProtocol],
+        host: str,
+        port: int,
+        *,
+        tls: ssl.SSLContext | None = None,
+        server_hostname: str | None = None,
     ) -> tuple[asyncio.Transport, AnyProtocol]:
-        transport, protocol = await asyncio.get_running_loop().create_connection(protocol_factory, host, port)
+        transport, protocol = await asyncio.get_running_loop().create_connection(
+            protocol_factory, host, port, ssl=tls, server_hostname=server_hostname if tls is not None else None
+        )
         raw_socket = transport.get_extra_info("socket")
         if raw_socket is not None:
             # asyncio sets it too, but not every loop does: a request must not wait for the one before it.

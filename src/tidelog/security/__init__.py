@@ -6,11 +6,14 @@ acls.py               what ACLs are, which may be created, what a filter selects
 authorizer.py         whether somebody may do something, over a set of ACLs
 exchange.py           what the mechanisms of SASL have in common
 sasl_session.py       the server's side of SASL on one connection
+client_handshake.py   the client's side
+client_login.py       who a client logs in as, from its properties
 scram.py              SCRAM-SHA-256 and SCRAM-SHA-512, both sides
 scram_messages.py     their messages
 plain.py              PLAIN, both sides
 oauthbearer.py        OAUTHBEARER, both sides
 unsecured_tokens.py   tokens without a signature, for development
+unsecured_login.py    such tokens, made by the client itself
 jwt_tokens.py         signed tokens, checked with a key set
 jaas.py               the property `sasl.jaas.config`
 certificates.py       a certificate authority for development

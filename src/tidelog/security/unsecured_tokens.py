@@ -107,6 +107,19 @@ class UnsecuredTokenValidator:
             raise _Illegal(f"the token expires at {expires} seconds and is issued at {issued} seconds, not before that")
 
 
+def expiry_of_token(token: str) -> int | None:
+    """When any JSON web token ends, signed or not, in milliseconds since 1970; None for one that does not say so.
+
+    Nothing is checked: it is for those who want to know when to ask for the next one.
+    """
+    sections = token.split(".")
+    try:
+        expires = _number(_object(sections[1], "claims"), "exp") if len(sections) == _SECTIONS else None
+    except _Illegal:
+        return None
+    return None if expires is None else _milliseconds(expires)
+
+
 def _claims(token: str) -> _Claims:
     sections = token.split(".")
     if len(sections) != _SECTIONS or not sections[1]:

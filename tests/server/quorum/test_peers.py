@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Callable
 
 from tidelog.config.listeners import HostPort
@@ -19,7 +20,13 @@ class _NobodyThere(AsyncioNetwork):
         self.fail = asyncio.Event()
 
     async def connect(
-        self, protocol_factory: Callable[[], AnyProtocol], host: str, port: int
+        self,
+        protocol_factory: Callable[[], AnyProtocol],
+        host: str,
+        port: int,
+        *,
+        tls: ssl.SSLContext | None = None,
+        server_hostname: str | None = None,
     ) -> tuple[asyncio.Transport, AnyProtocol]:
         self.tried.append(port)
         await self.fail.wait()

@@ -22,6 +22,7 @@ from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.model.ports import Clock, Randomness
 from tidelog.network.client_connection import (
+    AuthenticationError,
     CannotConnect,
     ClientConnection,
     ConnectionProblem,
@@ -83,6 +84,7 @@ class Cluster:
             software_version=VERSION,
             connect_timeout_ms=config.socket_connection_setup_timeout_ms,
             request_timeout_ms=config.request_timeout_ms,
+            security=config.security,
         )
         self._fetch_settings = dataclasses.replace(self._settings, reused_bytes=_REUSED_BYTES)
         self._retry_backoff = Backoff(first_ms=config.retry_backoff_ms, longest_ms=config.retry_backoff_max_ms)
@@ -318,24 +320,30 @@ class Cluster:
         raise CannotConnect(f"the address of broker {node_id} is unknown")
 
     async def _any_connection(self) -> ClientConnection:
-        """An open connection if there is one, else the first broker that answers, else a bootstrap server."""
+        """An open connection if there is one, else the first broker that answers, else a bootstrap server.
+
+        If one of them has refused this client, and none has accepted it, that is what counts: AuthenticationError.
+        """
         for (_, purpose), connection in self._connections.items():
             if purpose == GENERAL and not connection.closed:
                 return connection
-        problems: list[str] = []
+        problems: list[CannotConnect] = []
         for node_id in self._shuffled(self.metadata.brokers):
             try:
                 return await self.connection(node_id)
             except CannotConnect as error:
-                problems.append(str(error))
+                problems.append(error)
         for host, port in self._shuffled(self.config.bootstrap_servers):
             try:
                 self._bootstrap = await open_connection(self._network, host, port, self._settings, self._staging)
             except CannotConnect as error:
-                problems.append(str(error))
+                problems.append(error)
             else:
                 return self._bootstrap
-        raise NoBrokerAvailable(_nobody_there(self.config.bootstrap_servers, problems))
+        for problem in problems:
+            if isinstance(problem, AuthenticationError):
+                raise problem
+        raise NoBrokerAvailable(_nobody_there(self.config.bootstrap_servers, [str(problem) for problem in problems]))
 
     def _shuffled(self, items: Iterable[T]) -> list[T]:
         """In random order, so that clients spread over the brokers."""

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import TypeVar
 
 from tidelog.client.cluster.cluster import Cluster, CoordinatorKind
-from tidelog.client.errors import ApiTimeout
+from tidelog.client.errors import ApiTimeout, is_retriable
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.network.client_connection import ConnectionProblem
@@ -127,6 +127,8 @@ async def ask_leaders(
         try:
             replies = await ask(node, theirs)
         except ConnectionProblem as error:
+            if not is_retriable(error):
+                raise
             lost = ApiError(ErrorCode.NETWORK_EXCEPTION, str(error))
             return dict.fromkeys(theirs, lost)
         return {partition: _not_there_yet(partition, answer) for partition, answer in replies.items()}

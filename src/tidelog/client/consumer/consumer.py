@@ -439,7 +439,7 @@ class Consumer(PartitionQuestions):
                 self._cluster.mark_stale()
             await self._cluster.refresh_if_stale()
         except (ConnectionProblem, NoBrokerAvailable, ApiError) as error:
-            if isinstance(error, ApiError) and not is_retriable(error):
+            if not (isinstance(error, NoBrokerAvailable) or is_retriable(error)):
                 raise
             # Brokers come back. Until then there is nothing to read, which is not a failure of the reader.
             logger.warning("metadata could not be refreshed: %s", error)

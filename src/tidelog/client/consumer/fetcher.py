@@ -22,7 +22,7 @@ from tidelog.client.errors import ClientError, LogTruncated, api_error
 from tidelog.client.options import ConsumerConfig
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import ZERO_UUID, TopicPartition, Uuid
-from tidelog.network.client_connection import ConnectionProblem, UnsupportedByBroker
+from tidelog.network.client_connection import AuthenticationError, ConnectionProblem, UnsupportedByBroker
 from tidelog.protocol.messages.fetch_request import FetchRequest
 from tidelog.protocol.messages.fetch_response import FetchResponse, PartitionData
 
@@ -164,15 +164,15 @@ class RecordFetcher:
         started_ms = self.cluster.clock.monotonic_ms()
         try:
             reply = await self._ask(node, plan, self.config.fetch_max_wait_ms if may_wait else 0)
+        except (AuthenticationError, UnsupportedByBroker) as error:
+            session.failed()
+            self._fail(error)
+            return
         except (ConnectionProblem, ApiError, ClientError) as error:
             logger.info("fetching from broker %d: %s", node, error)
             session.failed()
             self._forget_replica(entries, node)
             self._try_later(entries)
-            return
-        except UnsupportedByBroker as error:
-            session.failed()
-            self._fail(error)
             return
         if reply.error_code != ErrorCode.NONE:
             logger.info("fetching from broker %d: %s", node, api_error(reply.error_code))

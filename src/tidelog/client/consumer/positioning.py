@@ -22,7 +22,7 @@ from tidelog.client.offsets.listing import list_offsets
 from tidelog.client.options import ConsumerConfig
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.offset_times import LATEST
-from tidelog.network.client_connection import ConnectionProblem, UnsupportedByBroker
+from tidelog.network.client_connection import AuthenticationError, ConnectionProblem, UnsupportedByBroker
 
 logger = logging.getLogger(__name__)
 
@@ -86,6 +86,8 @@ class Positioning:
         checks = (self._check(node, entries) for node, entries in unchecked.items())
         try:
             await asyncio.gather(self._find(missing), *checks)
+        except AuthenticationError as error:
+            self._fail(error)
         except (ConnectionProblem, ApiTimeout, NoBrokerAvailable) as error:
             # Brokers come back. Until then there is nothing to read, which is not a failure of the reader.
             logger.info("looking for positions: %s", error)

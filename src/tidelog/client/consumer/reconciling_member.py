@@ -26,7 +26,7 @@ from tidelog.client.errors import ClientError, is_retriable, raise_for_code
 from tidelog.client.offsets.group_metadata import ConsumerGroupMetadata
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition, Uuid, format_uuid
-from tidelog.network.client_connection import ConnectionProblem, UnsupportedByBroker
+from tidelog.network.client_connection import AuthenticationError, ConnectionProblem, UnsupportedByBroker
 from tidelog.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from tidelog.protocol.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
 from tidelog.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
@@ -179,6 +179,9 @@ class ReconcilingMember(GroupMember):
 
     def _is_final(self, error: Exception) -> bool:
         """Whether there is no use in sending the same again; what has to happen instead is begun here."""
+        if isinstance(error, AuthenticationError):
+            self._die(error)
+            return True
         if not isinstance(error, ApiError) or is_retriable(error):
             return False
         if error.code in _OUT:

@@ -34,7 +34,12 @@ from tidelog.client.transactions.coordinator_requests import CONCURRENT_PAUSE_MS
 from tidelog.client.transactions.transactions import Transactions
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import ZERO_UUID, TopicPartition, Uuid
-from tidelog.network.client_connection import ClientConnection, ConnectionProblem, UnsupportedByBroker
+from tidelog.network.client_connection import (
+    AuthenticationError,
+    ClientConnection,
+    ConnectionProblem,
+    UnsupportedByBroker,
+)
 from tidelog.protocol.messages.init_producer_id_request import InitProducerIdRequest
 from tidelog.protocol.messages.init_producer_id_response import InitProducerIdResponse
 from tidelog.protocol.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -410,6 +415,10 @@ class BatchSender:
             try:
                 await start()
                 self._failures.pop(name, None)
+            except AuthenticationError as error:
+                # No use in waiting: credentials do not become right by themselves.
+                self._failures[name] += 1
+                self._fail_waiting(f"the record was not sent: {error}", error)
             except (ConnectionProblem, ApiError, ClientError) as error:
                 self._failures[name] += 1
                 logger.info("%s: %s", name, error)
@@ -454,13 +463,14 @@ class BatchSender:
             raise
         except (ApiError, UnsupportedByBroker) as error:
             # No use in waiting: without an id nothing can be sent.
-            for batch in list(self._accumulator.waiting()):
-                self._accumulator.remove(batch)
-                self._fail(
-                    batch, DeliveryFailed(f"no producer id was assigned, which idempotence needs: {error}", error)
-                )
+            self._fail_waiting(f"no producer id was assigned, which idempotence needs: {error}", error)
             return
         self.sequences.initialize(reply.producer_id, reply.producer_epoch)
+
+    def _fail_waiting(self, reason: str, error: Exception) -> None:
+        for batch in list(self._accumulator.waiting()):
+            self._accumulator.remove(batch)
+            self._fail(batch, DeliveryFailed(reason, error))
 
 
 def _not_stored(batch: ProducerBatch, problem: BaseException) -> str:

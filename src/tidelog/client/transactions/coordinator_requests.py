@@ -29,7 +29,7 @@ from tidelog.client.options import ProducerConfig
 from tidelog.client.transactions.verdicts import MAY_BE_DONE, NOT_IN_GROUP, RequestKind, Verdict, judge
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition, numbers_by_topic
-from tidelog.network.client_connection import ConnectionProblem, UnsupportedByBroker
+from tidelog.network.client_connection import AuthenticationError, ConnectionProblem, UnsupportedByBroker
 from tidelog.protocol.messages.add_offsets_to_txn_request import AddOffsetsToTxnRequest
 from tidelog.protocol.messages.add_offsets_to_txn_response import AddOffsetsToTxnResponse
 from tidelog.protocol.messages.add_partitions_to_txn_request import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
@@ -230,6 +230,8 @@ class CoordinatorRequests:
                         return await self._ask_once(
                             asking, kind, key, message, expected, codes_of, at_least=at_least, at_most=at_most
                         )
+                    except AuthenticationError as error:
+                        raise FatalError(f"{asking.request.value} of {self._id!r}: {error}", error) from error
                     except (ConnectionProblem, NoBrokerAvailable) as error:
                         self._cluster.forget_coordinator(kind, key)
                         self._cluster.mark_stale()

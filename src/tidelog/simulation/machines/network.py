@@ -12,6 +12,7 @@ import asyncio
 import contextvars
 import errno
 import random
+import ssl
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -279,8 +280,16 @@ class ProcessNetwork:
         return self.fabric.listen(self.process, protocol_factory, host, port)
 
     async def connect(
-        self, protocol_factory: Callable[[], AnyProtocol], host: str, port: int
+        self,
+        protocol_factory: Callable[[], AnyProtocol],
+        host: str,
+        port: int,
+        *,
+        tls: ssl.SSLContext | None = None,
+        server_hostname: str | None = None,
     ) -> tuple[asyncio.Transport, AnyProtocol]:
+        """Nobody listens in on simulated connections, so they have no TLS."""
+        assert tls is None, "simulated connections have no TLS"
         self.process.check_alive()
         return await self.fabric.connect(self.process, protocol_factory, host, port)
 

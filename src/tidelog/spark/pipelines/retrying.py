@@ -24,6 +24,7 @@ BACKOFF = Backoff(first_ms=1_000, longest_ms=30_000)
 # The names of exceptions that say no, ours and those of the client.
 REFUSALS = frozenset(
     {
+        "AuthenticationError",
         "BatchRefused",
         "CannotTellIfPublished",
         "DataLost",
