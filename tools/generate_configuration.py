@@ -13,6 +13,7 @@ from pathlib import Path
 from tidelog.client.options import CLIENT_OPTIONS, CONSUMER_OPTIONS, PRODUCER_OPTIONS, WITHOUT_EFFECT
 from tidelog.client.security_options import REFUSED, SECURITY_OPTIONS
 from tidelog.config.broker import BROKER_DEFINITIONS
+from tidelog.config.catalogue.authorization import AuthorizationSection
 from tidelog.config.catalogue.cluster import ClusterSection
 from tidelog.config.catalogue.coordinators import GroupSection, TransactionSection
 from tidelog.config.catalogue.network import NetworkSection
@@ -59,6 +60,7 @@ _BROKER_TABLES: Sequence[tuple[str, Iterable[ConfigDefinition]]] = (
     ("Identity, listeners and quorum", NODE_DEFINITIONS.values()),
     ("Connections and requests", definitions_of(NetworkSection)),
     ("TLS and SASL", definitions_of(SecuritySection)),
+    ("Authorization", definitions_of(AuthorizationSection)),
     ("Topics, replication and controllers", definitions_of(ClusterSection)),
     ("Groups and offsets", definitions_of(GroupSection)),
     ("Transactions", definitions_of(TransactionSection)),

@@ -57,7 +57,8 @@ def test_broker_properties_have_apache_kafkas_type_and_default(definition: Confi
     fact = facts_of_apache_kafka()["broker"].get(definition.name)
     if fact is None:
         dynamic_only = definition.name.endswith(("throttled.rate", "io.max.bytes.per.second"))
-        assert dynamic_only or definition.name.startswith("tidelog.")
+        of_the_authorizer = definition.name in ("super.users", "allow.everyone.if.no.acl.found")
+        assert dynamic_only or of_the_authorizer or definition.name.startswith("tidelog.")
         return
     assert definition.type.name == fact[0]
     if definition.name not in OTHER_DEFAULTS:
@@ -274,7 +275,16 @@ def test_a_controller_that_is_alone_needs_no_list_of_voters() -> None:
         ({"ssl_engine_factory_class": "org.example.Engine"}, "because tidelog cannot load other Java classes"),
         ({"sasl_login_class": "org.example.Login"}, "brokers of tidelog do not fetch tokens to log in with"),
         ({"zookeeper_connect": "localhost:2181"}, "Apache Kafka 4.0 has removed ZooKeeper"),
-        ({"authorizer_class_name": "x"}, "tidelog has no authorization yet"),
+        (
+            {"authorizer_class_name": "x"},
+            "authorizer.class.name must be org.apache.kafka.metadata.authorizer.StandardAuthorizer, or empty for none, "
+            "since tidelog cannot load Java classes, but is x",
+        ),
+        (
+            {"super_users": "User:admin,alice;bob"},
+            "super.users must be principals with their types, separated by semicolons, such as "
+            "User:admin;User:broker, but is User:admin,alice;bob",
+        ),
         ({"listener_name_plaintext_num_partitions": "3"}, "is not a property that a single listener can have"),
         (
             {"listener_name_plaintxt_ssl_client_auth": "none"},

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tidelog.config.catalogue.authorization import AuthorizationSection
 from tidelog.config.catalogue.cluster import ClusterSection
 from tidelog.config.catalogue.coordinators import GroupSection, TransactionSection
 from tidelog.config.catalogue.network import NetworkSection
@@ -44,7 +45,15 @@ from tidelog.config.listeners import Listener, QuorumVoter
 from tidelog.config.node import parse_node
 from tidelog.config.topic import TopicConfig
 
-_SECTIONS = (NetworkSection, SecuritySection, StorageSection, ClusterSection, GroupSection, TransactionSection)
+_SECTIONS = (
+    NetworkSection,
+    SecuritySection,
+    AuthorizationSection,
+    StorageSection,
+    ClusterSection,
+    GroupSection,
+    TransactionSection,
+)
 _SECTION_DEFINITIONS = by_name(definition for section in _SECTIONS for definition in definitions_of(section))
 
 BROKER_DEFINITIONS = by_name(
@@ -60,7 +69,15 @@ _ONE_MEBIBYTE = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class BrokerConfig(NetworkSection, SecuritySection, StorageSection, ClusterSection, GroupSection, TransactionSection):
+class BrokerConfig(
+    NetworkSection,
+    SecuritySection,
+    AuthorizationSection,
+    StorageSection,
+    ClusterSection,
+    GroupSection,
+    TransactionSection,
+):
     """The effective settings of one node. Build it with `from_properties`."""
 
     node_id: int

@@ -39,7 +39,7 @@ from tidelog.security.acls import (
 
 def refusal_without_authorizer(config: BrokerConfig) -> ApiError | None:
     """What every request about ACLs is answered with if nothing heeds them."""
-    if getattr(config, "authorizer_class_name", ""):
+    if config.authorizer_class_name:
         return None
     message = "No Authorizer is configured: set authorizer.class.name on all nodes to use ACLs."
     return ApiError(ErrorCode.SECURITY_DISABLED, message)

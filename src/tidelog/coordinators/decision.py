@@ -7,6 +7,7 @@ about groups or transactions.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple, NewType, Protocol
 
@@ -34,6 +35,8 @@ class ShardRequest:
     client_host: str = ""
     # Random text, drawn by the caller; becomes the tail of the member id if the sender needs one.
     fresh_id: str = ""
+    # Whether the sender may know of a topic, for regular expressions; None if it may know of all of them.
+    sees: Callable[[str], bool] | None = None
     # One that nobody has; it may stay unused. Without it the outcome may be that it is needed.
     fresh_producer_id: int | None = None
 

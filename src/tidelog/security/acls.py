@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 from types import MappingProxyType
 from typing import NamedTuple
@@ -301,6 +302,7 @@ def filter_problem(selected: AclFilter) -> str | None:
 # --------------------------------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=1024)
 def acl_host(address: str) -> str:
     """The address of a client as ACLs have to name it: in the form that Java gives to addresses.
 

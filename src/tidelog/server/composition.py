@@ -16,6 +16,7 @@ from tidelog.controller.features import SUPPORTED_FEATURES
 from tidelog.metadata.image import ClusterImage, Endpoint
 from tidelog.network.request_memory import DEFAULT_LIMIT_BYTES, RequestMemory
 from tidelog.server import gauges
+from tidelog.server.access.access import Access
 from tidelog.server.api.catalogue import BY_KEY
 from tidelog.server.configuration.live import LiveConfig
 from tidelog.server.coordination.assembly import group_coordinator, other_brokers, transaction_coordinator
@@ -152,12 +153,14 @@ def _control_plane(
     address_of, connection = settings.voter_addresses(config).get, settings.connection_settings(config)
     channel_peers = Peers(ports.network, address_of, connection, connection_lost)
     forwarding = Peers(ports.network, address_of, connection)
-    answers = None if controller is None else ControllerAnswers(controller, BY_KEY)
+    access = Access(config, lambda: metadata.latest.acl_set if metadata.is_loaded else None)
+    answers = None if controller is None else ControllerAnswers(controller, BY_KEY, access)
     return ControlPlane(
         log=log,
         quorum=quorum,
         leader_watch=LeaderWatch(quorum, ports.clock),
         metadata=metadata,
+        access=access,
         snapshots=SnapshotTaker(
             log=log, metadata=metadata, quorum=quorum, rules=settings.snapshot_rules(config), clock=ports.clock
         ),

@@ -4,8 +4,9 @@ Which versions are advertised and accepted, on which listeners, what brokers pas
 refused, and the page `docs/reference/compatibility.md`: all of that comes from these values. The docstring of each
 module says what its API does and what its versions brought.
 
-The permissions are those that Kafka's authorizer checks. They are data only: there is no authorizer yet, and nothing
-here is enforced.
+The permissions are those that Kafka's authorizer checks. Where an API needs one on the cluster and nothing else,
+`tidelog.server.access.guards` checks it for every request. Otherwise the handler checks them, in the order that
+decision 41 gives; a test holds that each of them makes a difference.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ class FrameSize(Enum):
 
 
 class Permission(NamedTuple):
-    """What a caller needs. Where several are declared, each is for a part of what a request may ask for."""
+    """What a caller needs. Where several are declared, each is for a part of what a request may ask for, or takes the
+    place of another: decision 41 has the whole story."""
 
     operation: Operation
     resource: AclResourceType
@@ -66,12 +68,14 @@ DELETE_TOPIC = Permission(Operation.DELETE, AclResourceType.TOPIC)
 ALTER_TOPIC = Permission(Operation.ALTER, AclResourceType.TOPIC)
 DESCRIBE_TOPIC = Permission(Operation.DESCRIBE, AclResourceType.TOPIC)
 READ_GROUP = Permission(Operation.READ, AclResourceType.GROUP)
+DESCRIBE_CONFIGS_OF_TOPIC = Permission(Operation.DESCRIBE_CONFIGS, AclResourceType.TOPIC)
 DELETE_GROUP = Permission(Operation.DELETE, AclResourceType.GROUP)
 DESCRIBE_GROUP = Permission(Operation.DESCRIBE, AclResourceType.GROUP)
 WRITE_TRANSACTIONAL_ID = Permission(Operation.WRITE, AclResourceType.TRANSACTIONAL_ID)
 DESCRIBE_TRANSACTIONAL_ID = Permission(Operation.DESCRIBE, AclResourceType.TRANSACTIONAL_ID)
 TWO_PHASE_COMMIT = Permission(Operation.TWO_PHASE_COMMIT, AclResourceType.TRANSACTIONAL_ID)
 CREATE_CLUSTER = Permission(Operation.CREATE, AclResourceType.CLUSTER)
+DELETE_CLUSTER = Permission(Operation.DELETE, AclResourceType.CLUSTER)
 ALTER_CLUSTER = Permission(Operation.ALTER, AclResourceType.CLUSTER)
 DESCRIBE_CLUSTER = Permission(Operation.DESCRIBE, AclResourceType.CLUSTER)
 CLUSTER_ACTION = Permission(Operation.CLUSTER_ACTION, AclResourceType.CLUSTER)
@@ -82,7 +86,9 @@ DESCRIBE_CONFIGS = tuple(Permission(Operation.DESCRIBE_CONFIGS, each) for each i
 ALTER_CONFIGS = tuple(Permission(Operation.ALTER_CONFIGS, each) for each in _CONFIGURED)
 
 # Differences that several APIs have.
-COORDINATOR_FIRST = "A node that is not the coordinator answers NOT_COORDINATOR before it looks at the request."
+COORDINATOR_FIRST = (
+    "A node that is not the coordinator answers NOT_COORDINATOR before it looks at more than permissions."
+)
 UNKNOWN_ACL_VALUES = (
     "A type, an operation or a permission that is 0 (UNKNOWN) is refused with INVALID_REQUEST; Kafka closes the "
     "connection."
@@ -99,6 +105,8 @@ class RefusalShape:
     asked_as: Mapping[str, str] = field(default_factory=dict)
     # Whether an error of the whole reply is repeated for each thing that was asked for.
     for_each_too: bool = False
+    # Whether a reply that has no error of its own is empty for those who may not ask.
+    hides_what_is_forbidden: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from tidelog.config.broker import BrokerConfig
 from tidelog.network.frame_receiver import Frame
-from tidelog.network.later import Later
 from tidelog.protocol.messages import ApiKey
-from tidelog.protocol.messages.end_txn_request import EndTxnRequest
 from tidelog.protocol.messages.envelope_request import EnvelopeRequest
 from tidelog.protocol.schema import Message
+from tidelog.security.acls import Operation
+from tidelog.server.access.access import Access
+from tidelog.server.access.guards import guarded, when_ready, whole_operation
 from tidelog.server.api import (
     add_offsets_to_txn,
     add_partitions_to_txn,
@@ -32,10 +32,13 @@ from tidelog.server.api import (
     describe_topic_partitions,
     describe_transactions,
     describe_user_scram_credentials,
+    end_txn,
     fetch,
     find_coordinator,
+    heartbeat,
     init_producer_id,
     join_group,
+    leave_group,
     list_config_resources,
     list_groups,
     list_offsets,
@@ -53,7 +56,7 @@ from tidelog.server.api import metadata as metadata_api
 from tidelog.server.api.catalogue import served_on
 from tidelog.server.api.incremental_alter_configs import AlterConfigsHandler
 from tidelog.server.coordination.verification import Verification
-from tidelog.server.declaration import Forwarding, ListenerKind, advertised_versions
+from tidelog.server.declaration import Api, Forwarding, ListenerKind, advertised_versions
 from tidelog.server.node import Node
 from tidelog.server.observability.metrics import Metrics
 from tidelog.server.ports import Ports
@@ -74,6 +77,9 @@ _QUORUM = (
     ApiKey.FETCH_SNAPSHOT,
 )
 
+# What is answered before anybody has shown who they are.
+_FOR_ANYBODY = (ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE)
+
 
 # -- a broker ------------------------------------------------------------------------------------------------------
 
@@ -84,29 +90,39 @@ def broker_router(node: Node) -> Router:
     handlers: dict[ApiKey, Handler] = {
         key: partial(forwarder.forward, api) for key, api in apis.items() if api.forwarding is Forwarding.ALL
     }
-    metadata, broker_id = node.control.metadata, node.broker_id
+    metadata, broker_id, access = node.control.metadata, node.broker_id, node.control.access
     handlers |= {
         key: AlterConfigsHandler(
-            api=apis[key], node_id=broker_id, controller=forwarder, refuse_other_brokers=True
+            api=apis[key],
+            node_id=broker_id,
+            controller=forwarder,
+            refuse_other_brokers=True,
+            access=access,
+            logger_operation=Operation.ALTER_CONFIGS,
         ).handle
         for key in (ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS)
     }
     handlers |= {
         ApiKey.API_VERSIONS: partial(api_versions.handle, advertised_versions(apis.values()), metadata),
         ApiKey.METADATA: metadata_api.MetadataHandler(
-            metadata=metadata, configuration=node.live, topics_on_demand=node.topics_on_demand, broker_id=broker_id
+            access=access,
+            metadata=metadata,
+            configuration=node.live,
+            topics_on_demand=node.topics_on_demand,
+            broker_id=broker_id,
         ).handle,
-        ApiKey.DESCRIBE_CLUSTER: partial(describe_cluster.describe_brokers, metadata, broker_id),
-        ApiKey.DESCRIBE_TOPIC_PARTITIONS: partial(describe_topic_partitions.handle, metadata, node.live),
-        ApiKey.DESCRIBE_CONFIGS: partial(describe_configs.handle, metadata, node.live),
+        ApiKey.DESCRIBE_CLUSTER: partial(describe_cluster.describe_brokers, access, metadata, broker_id),
+        ApiKey.DESCRIBE_TOPIC_PARTITIONS: partial(describe_topic_partitions.handle, access, metadata, node.live),
+        ApiKey.DESCRIBE_CONFIGS: partial(describe_configs.handle, access, metadata, node.live),
         ApiKey.LIST_CONFIG_RESOURCES: partial(list_config_resources.handle, metadata),
         ApiKey.DESCRIBE_ACLS: partial(describe_acls.handle, metadata, node.live),
         ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: partial(describe_user_scram_credentials.handle, metadata),
         ApiKey.DESCRIBE_CLIENT_QUOTAS: partial(describe_client_quotas.handle, metadata),
     }
+    handlers |= _of_replicas(node) | _of_groups(node) | _of_transactions(node)
     return Router(
         apis=apis,
-        handlers=handlers | _of_replicas(node) | _of_groups(node) | _of_transactions(node),
+        handlers={key: _guarded(access, apis[key], handler) for key, handler in handlers.items()},
         may_pipeline=may_overtake,
         connections=node.connections,
         metrics=node.metrics,
@@ -116,8 +132,14 @@ def broker_router(node: Node) -> Router:
     )
 
 
+def _guarded(access: Access, api: Api, handler: Handler) -> Handler:
+    """What is passed on to the controller is checked there, for the client that asks."""
+    operation = whole_operation(api)
+    return handler if operation is None or api.is_forwarded else guarded(access, api, operation, handler)
+
+
 def _of_replicas(node: Node) -> dict[ApiKey, Handler]:
-    metadata, replicas = node.control.metadata, node.replicas
+    metadata, replicas, access = node.control.metadata, node.replicas, node.control.access
     return {
         ApiKey.PRODUCE: produce.ProduceHandler(
             replicas=replicas,
@@ -128,6 +150,7 @@ def _of_replicas(node: Node) -> dict[ApiKey, Handler]:
             admit=_verification(node).admit,
             configuration=node.live,
             flusher=node.flusher,
+            access=access,
         ).handle,
         ApiKey.FETCH: fetch.FetchHandler(
             sessions=node.fetch_sessions,
@@ -135,11 +158,12 @@ def _of_replicas(node: Node) -> dict[ApiKey, Handler]:
             configuration=node.live,
             replicas=replicas,
             metadata=metadata,
+            access=access,
         ).handle,
-        ApiKey.LIST_OFFSETS: partial(list_offsets.handle, node.patient_work, replicas),
-        ApiKey.OFFSET_FOR_LEADER_EPOCH: partial(offset_for_leader_epoch.handle, replicas),
-        ApiKey.DELETE_RECORDS: partial(delete_records.handle, replicas),
-        ApiKey.DESCRIBE_PRODUCERS: partial(describe_producers.handle, replicas, node.broker_id),
+        ApiKey.LIST_OFFSETS: partial(list_offsets.handle, access, node.patient_work, replicas),
+        ApiKey.OFFSET_FOR_LEADER_EPOCH: partial(offset_for_leader_epoch.handle, access, replicas),
+        ApiKey.DELETE_RECORDS: partial(delete_records.handle, access, replicas),
+        ApiKey.DESCRIBE_PRODUCERS: partial(describe_producers.handle, access, replicas, node.broker_id),
         ApiKey.DESCRIBE_LOG_DIRS: describe_log_dirs.DescribeLogDirsHandler(
             replicas=replicas, moves=node.moves, filesystem=node.ports.filesystem
         ).handle,
@@ -154,50 +178,49 @@ def _verification(node: Node) -> Verification:
 
 
 def _of_groups(node: Node) -> dict[ApiKey, Handler]:
-    metadata, groups = node.control.metadata, node.groups
-
-    def ask(request: Any, context: RequestContext) -> Message | Later[Message]:
-        return groups.ask(request.group_id, request, context)
-
+    metadata, groups, access = node.control.metadata, node.groups, node.control.access
     return {
-        ApiKey.HEARTBEAT: ask,
-        ApiKey.LEAVE_GROUP: ask,
-        ApiKey.JOIN_GROUP: partial(join_group.handle, groups),
-        ApiKey.SYNC_GROUP: partial(sync_group.handle, groups),
-        ApiKey.DESCRIBE_GROUPS: partial(describe_groups.handle, groups),
-        ApiKey.LIST_GROUPS: partial(list_groups.handle, groups),
-        ApiKey.DELETE_GROUPS: partial(delete_groups.handle, groups),
-        ApiKey.OFFSET_COMMIT: partial(offset_commit.handle, metadata, groups),
-        ApiKey.OFFSET_FETCH: partial(offset_fetch.handle, groups, metadata),
-        ApiKey.OFFSET_DELETE: partial(offset_delete.handle, metadata, groups),
-        ApiKey.FIND_COORDINATOR: partial(find_coordinator.handle, metadata, node.topics_on_demand.create_missing),
-        ApiKey.CONSUMER_GROUP_HEARTBEAT: partial(consumer_group_heartbeat.handle, metadata, node.live, groups),
-        ApiKey.CONSUMER_GROUP_DESCRIBE: partial(consumer_group_describe.handle, metadata, node.live, groups),
+        ApiKey.HEARTBEAT: partial(heartbeat.handle, access, groups),
+        ApiKey.LEAVE_GROUP: partial(leave_group.handle, access, groups),
+        ApiKey.JOIN_GROUP: partial(join_group.handle, access, groups),
+        ApiKey.SYNC_GROUP: partial(sync_group.handle, access, groups),
+        ApiKey.DESCRIBE_GROUPS: partial(describe_groups.handle, access, groups),
+        ApiKey.LIST_GROUPS: partial(list_groups.handle, access, groups),
+        ApiKey.DELETE_GROUPS: partial(delete_groups.handle, access, groups),
+        ApiKey.OFFSET_COMMIT: partial(offset_commit.handle, access, metadata, groups),
+        ApiKey.OFFSET_FETCH: offset_fetch.OffsetFetchHandler(access=access, groups=groups, metadata=metadata).handle,
+        ApiKey.OFFSET_DELETE: partial(offset_delete.handle, access, metadata, groups),
+        ApiKey.FIND_COORDINATOR: partial(
+            find_coordinator.handle, access, metadata, node.topics_on_demand.create_missing
+        ),
+        ApiKey.CONSUMER_GROUP_HEARTBEAT: partial(consumer_group_heartbeat.handle, access, metadata, node.live, groups),
+        ApiKey.CONSUMER_GROUP_DESCRIBE: partial(consumer_group_describe.handle, access, metadata, node.live, groups),
     }
 
 
 def _of_transactions(node: Node) -> dict[ApiKey, Handler]:
-    metadata, transactions = node.control.metadata, node.transactions
-
-    def end(request: EndTxnRequest, context: RequestContext) -> Message | Later[Message]:
-        return transactions.ask(request.transactional_id, request, context.version)
-
+    metadata, transactions, access = node.control.metadata, node.transactions, node.control.access
     return {
-        ApiKey.INIT_PRODUCER_ID: partial(init_producer_id.handle, transactions, node.producer_ids),
-        ApiKey.ADD_PARTITIONS_TO_TXN: partial(add_partitions_to_txn.handle, transactions, metadata),
+        ApiKey.INIT_PRODUCER_ID: partial(init_producer_id.handle, access, transactions, node.producer_ids),
+        ApiKey.ADD_PARTITIONS_TO_TXN: partial(add_partitions_to_txn.handle, access, transactions, metadata),
         ApiKey.ADD_OFFSETS_TO_TXN: add_offsets_to_txn.AddOffsetsToTxnHandler(
+            access=access,
             metadata=metadata,
             create_missing=node.topics_on_demand.create_missing,
             groups=node.groups,
             transactions=transactions,
         ).handle,
         ApiKey.TXN_OFFSET_COMMIT: txn_offset_commit.TxnOffsetCommitHandler(
-            admit=_verification(node).admit, metadata=metadata, replicas=node.replicas, groups=node.groups
+            access=access,
+            admit=_verification(node).admit,
+            metadata=metadata,
+            replicas=node.replicas,
+            groups=node.groups,
         ).handle,
-        ApiKey.END_TXN: end,
-        ApiKey.WRITE_TXN_MARKERS: partial(write_txn_markers.handle, node.marker_appends),
-        ApiKey.DESCRIBE_TRANSACTIONS: partial(describe_transactions.handle, transactions),
-        ApiKey.LIST_TRANSACTIONS: partial(list_transactions.handle, transactions),
+        ApiKey.END_TXN: partial(end_txn.handle, access, transactions),
+        ApiKey.WRITE_TXN_MARKERS: partial(write_txn_markers.handle, access, node.marker_appends),
+        ApiKey.DESCRIBE_TRANSACTIONS: partial(describe_transactions.handle, access, transactions),
+        ApiKey.LIST_TRANSACTIONS: partial(list_transactions.handle, access, transactions),
     }
 
 
@@ -224,6 +247,7 @@ def controller_router(config: BrokerConfig, ports: Ports, control: ControlPlane,
     quorum, metadata, controller, answers = control.quorum, control.metadata, control.controller, control.answers
     assert controller is not None
     assert answers is not None
+    access = control.access
     apis = served_on(ListenerKind.CONTROLLER)
     here = AnsweredHere(answers)
     configuration = _ControllerConfiguration(config, metadata)
@@ -245,20 +269,28 @@ def controller_router(config: BrokerConfig, ports: Ports, control: ControlPlane,
         ApiKey.ENVELOPE: open_envelope,
         ApiKey.BROKER_HEARTBEAT: partial(broker_heartbeat.handle, controller.absent_brokers.heartbeat_came, here),
         ApiKey.DESCRIBE_CLUSTER: partial(
-            describe_cluster.describe_controllers, config, metadata, lambda: quorum.replica.leader_id
+            describe_cluster.describe_controllers, access, config, metadata, lambda: quorum.replica.leader_id
         ),
-        ApiKey.DESCRIBE_CONFIGS: partial(describe_configs.handle, metadata, configuration),
+        ApiKey.DESCRIBE_CONFIGS: partial(describe_configs.handle, access, metadata, configuration),
         ApiKey.DESCRIBE_ACLS: partial(describe_acls.handle, metadata, configuration),
         ApiKey.INCREMENTAL_ALTER_CONFIGS: AlterConfigsHandler(
             api=apis[ApiKey.INCREMENTAL_ALTER_CONFIGS],
             node_id=config.node_id,
             controller=here,
             refuse_other_brokers=False,
+            access=access,
+            logger_operation=Operation.CLUSTER_ACTION,
         ).handle,
     }
+    # Whoever fetches from a controller reads the metadata of the whole cluster.
+    handlers[ApiKey.FETCH] = guarded(access, apis[ApiKey.FETCH], Operation.CLUSTER_ACTION, ask_quorum)
+    handlers = {key: _guarded(access, apis[key], handler) for key, handler in handlers.items()}
     return Router(
         apis=apis,
-        handlers=handlers,
+        handlers={
+            key: handler if key in _FOR_ANYBODY else when_ready(access, apis[key], handler)
+            for key, handler in handlers.items()
+        },
         may_pipeline=may_pipeline,
         connections=Connections(
             config=lambda: configuration.config,

@@ -216,7 +216,7 @@ def _state(shard: GroupShard) -> object:
 
 
 def _group_state(group: ConsumerGroup) -> dict[str, Any]:
-    soft = {"checked_version"}
+    soft = {"checked_version", "resolved_ms"}
     return {name: value for name, value in vars(group).items() if name not in soft}
 
 

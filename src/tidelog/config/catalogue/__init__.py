@@ -4,6 +4,7 @@
 |---|---|
 | `node.py` | who a node is, where it listens, its quorum and directories; parsed in `tidelog.config.node` |
 | `network.py` | connections, requests and their limits; metrics and logs |
+| `authorization.py` | who may do what |
 | `cluster.py` | topics, replication, controllers |
 | `coordinators.py` | groups, offsets, transactions |
 | `security.py` | TLS, SASL and its mechanisms |

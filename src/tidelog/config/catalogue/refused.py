@@ -1,13 +1,12 @@
 """Properties that people may bring from Apache Kafka and that tidelog refuses, with the reason.
 
-Ignoring them would be worse than refusing: whoever sets a password or an authorizer relies on its protection.
+Ignoring them would be worse than refusing: whoever sets a password relies on its protection.
 """
 
 from __future__ import annotations
 
 _NO_TOKENS = "tidelog has no delegation tokens; remove it"
 _NO_LOGIN = "brokers of tidelog do not fetch tokens to log in with; remove it and use SCRAM between nodes"
-_NO_AUTHORIZATION = "tidelog has no authorization yet; remove it"
 _NO_PLUGINS = "tidelog cannot load Java classes; remove it"
 _NO_TIERED_STORAGE = "tidelog has no tiered storage; remove it"
 _NO_ZOOKEEPER = "Apache Kafka 4.0 has removed ZooKeeper; use process.roles and controller.quorum.voters instead"
@@ -27,9 +26,7 @@ REFUSED_PREFIXES = (
 )
 
 REFUSED_NAMES = {
-    "allow.everyone.if.no.acl.found": _NO_AUTHORIZATION,
     "alter.config.policy.class.name": _NO_PLUGINS,
-    "authorizer.class.name": _NO_AUTHORIZATION,
     "broker.id.generation.enable": _NO_ZOOKEEPER,
     "client.quota.callback.class": _NO_PLUGINS,
     "config.providers": _NO_PLUGINS,
@@ -49,7 +46,6 @@ REFUSED_NAMES = {
     "sasl.oauthbearer.scope": _NO_LOGIN,
     "sasl.oauthbearer.token.endpoint.url": _NO_LOGIN,
     "security.providers": _NO_PLUGINS,
-    "super.users": _NO_AUTHORIZATION,
     "zookeeper.metadata.migration.enable": _NO_ZOOKEEPER,
 }
 

@@ -50,6 +50,8 @@ class ConsumerGroup:
         self.has_partition_metadata_record = False
         # Soft: the version of the topics that `metadata_hash` was last found to agree with.
         self.checked_version = NO_VERSION
+        # Soft: when the regular expressions were last resolved, on the monotonic clock.
+        self.resolved_ms = 0.0
 
     # ------------------------------------------------------------------------------------------------------------
     # Questions.

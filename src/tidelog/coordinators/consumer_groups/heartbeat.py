@@ -25,7 +25,7 @@ from tidelog.coordinators.consumer_groups.requests import (
     reported_partitions,
 )
 from tidelog.coordinators.consumer_groups.state import ConsumerGroups
-from tidelog.coordinators.consumer_groups.steps import Arrival, advance, taking_the_place_of
+from tidelog.coordinators.consumer_groups.steps import Arrival, advance, follows_topics, taking_the_place_of
 from tidelog.coordinators.consumer_groups.topics import TopicIdPartition
 from tidelog.coordinators.decision import ShardDraft, ShardRequest
 from tidelog.coordinators.patterns import PatternProblem
@@ -80,20 +80,20 @@ def _hear_of(
     if problem is not None:
         draft.answer(request.token, refused(problem))
         return
-    if profile == before.profile and _is_settled(groups, group, arrival):
+    is_settled = follows_topics(groups, group, draft, request.sees) and _is_settled(group, arrival)
+    if profile == before.profile and is_settled:
         groups.renew_session(group.group_id, before, draft.now)
         draft.answer(request.token, _reply(groups, message, before.member_id, before.current, before.current))
         return
-    current = advance(groups, group, arrival, profile, reported, draft)
+    current = advance(groups, group, arrival, profile, reported, draft, sees=request.sees)
     draft.answer(request.token, _reply(groups, message, before.member_id, before.current, current))
 
 
-def _is_settled(groups: ConsumerGroups, group: ConsumerGroup, arrival: Arrival) -> bool:
+def _is_settled(group: ConsumerGroup, arrival: Arrival) -> bool:
     """Whether there is nothing to do for the member or the group: nearly always, so this is worth knowing at once."""
     return (
         not arrival.is_new
         and arrival.replaces is None
-        and group.checked_version == groups.topics.version
         and group.epoch == group.assignment_epoch
         and arrival.member.current.is_reconciled_to(group.assignment_epoch)
     )

@@ -11,7 +11,7 @@ Members of both protocols come here: by ConsumerGroupHeartbeat (`heartbeat`), an
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 from tidelog.coordinators.consumer_groups import records
@@ -24,6 +24,9 @@ from tidelog.coordinators.consumer_groups.subscriptions import names_of, resolve
 from tidelog.coordinators.consumer_groups.target import compute_targets, may_assign, topic_ids
 from tidelog.coordinators.consumer_groups.topics import TopicIdPartition, metadata_hash
 from tidelog.coordinators.decision import ShardDraft
+
+# So often regular expressions are resolved for what a member may know by then, as in Kafka.
+LOOK_AGAIN_MS = 10 * 60 * 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,15 +65,17 @@ def advance(
     profile: Profile,
     reported: Collection[TopicIdPartition] | None,
     draft: ShardDraft,
+    *,
+    sees: Callable[[str], bool] | None,
 ) -> CurrentAssignment:
     """Let the group follow what the member says about itself, and the member the target. What the member owns then.
 
-    `reported` is what the member says it owns, None if it says nothing.
+    `reported` is what the member says it owns, None if it says nothing. `sees` is whether it may know of a topic.
     """
     before = arrival.member
     member = before if profile == before.profile else replace(before, profile=profile)
     _write_member(group, arrival, member, draft)
-    plan = _follow_subscriptions(groups, group, arrival, member, draft)
+    plan = _follow_subscriptions(groups, group, arrival, member, draft, sees)
     goal = _follow_group(groups, group, arrival, member, plan, draft)
     current = reconcile(
         group,
@@ -111,18 +116,34 @@ def _subscription(profile: Profile) -> tuple[frozenset[str], str | None]:
     return profile.topic_names, profile.topic_regex
 
 
+def follows_topics(
+    groups: ConsumerGroups, group: ConsumerGroup, draft: ShardDraft, sees: Callable[[str], bool] | None
+) -> bool:
+    """Whether the group's subscriptions are known to agree with the topics, and with what its members may know."""
+    if group.checked_version != groups.topics.version:
+        return False
+    # Nobody says when a member may know of other topics than before.
+    return sees is None or not group.resolved or draft.now.monotonic_ms - group.resolved_ms < LOOK_AGAIN_MS
+
+
 def _follow_subscriptions(
-    groups: ConsumerGroups, group: ConsumerGroup, arrival: Arrival, member: ConsumerMember, draft: ShardDraft
+    groups: ConsumerGroups,
+    group: ConsumerGroup,
+    arrival: Arrival,
+    member: ConsumerMember,
+    draft: ShardDraft,
+    sees: Callable[[str], bool] | None,
 ) -> _Plan:
     subscription_changed = _subscription(member.profile) != _subscription(arrival.member.profile)
-    is_checked = group.checked_version == groups.topics.version
+    is_checked = follows_topics(groups, group, draft, sees)
     members = group.members
     if member is not group.members.get(member.member_id):
         members = {key: each for key, each in members.items() if key != arrival.replaces}
         members[member.member_id] = member
     if is_checked and not subscription_changed:
         return _Plan(epoch=group.epoch, members=members, resolved=group.resolved)
-    resolved = resolve_all(group, members.values(), groups.regexes, groups.topics, draft.now.wall_ms)
+    resolved = resolve_all(group, members.values(), groups.regexes, groups.topics, draft.now.wall_ms, sees=sees)
+    group.resolved_ms = draft.now.monotonic_ms
     for regex in sorted(group.resolved.keys() - resolved.keys()):
         draft.append(records.regex_tombstone(group.group_id, regex))
     changed = {regex: found for regex, found in resolved.items() if found is not group.resolved.get(regex)}

@@ -64,15 +64,27 @@ class _Regex:
 
 
 def resolve_all(
-    group: ConsumerGroup, members: Iterable[ConsumerMember], regexes: Regexes, topics: Topics, now_ms: int
+    group: ConsumerGroup,
+    members: Iterable[ConsumerMember],
+    regexes: Regexes,
+    topics: Topics,
+    now_ms: int,
+    *,
+    sees: Callable[[str], bool] | None,
 ) -> dict[str, ResolvedRegex]:
-    """What the expressions of these members match now. One that matches what it did before is the same value."""
+    """What the expressions of these members match now. One that matches what it did before is the same value.
+
+    `sees` is whether the member that has spoken may know of a topic. As in Kafka what it sees is what all members with
+    the same expression get.
+    """
     resolved: dict[str, ResolvedRegex] = {}
     for member in members:
         regex = member.profile.topic_regex
         if regex is None or regex in resolved:
             continue
         names = regexes.matches(regex, topics)
+        if sees is not None:
+            names = frozenset(filter(sees, names))
         before = group.resolved.get(regex)
         unchanged = before is not None and before.topic_names == names
         resolved[regex] = before if before is not None and unchanged else ResolvedRegex(names, topics.version, now_ms)

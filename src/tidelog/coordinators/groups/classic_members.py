@@ -64,7 +64,7 @@ def join(
     owned = partition_ids(
         ((topic.topic, topic.partitions) for topic in joiner.subscription.owned_partitions), groups.topics
     )
-    current = advance(groups, group, joiner.arrival, profile, owned, draft)
+    current = advance(groups, group, joiner.arrival, profile, owned, draft, sees=request.sees)
     member_id = joiner.arrival.member.member_id
     groups.timers.cancel(MemberTimer(group.group_id, member_id, Awaited.JOIN))
     groups.expect(Awaited.SYNC, group.group_id, member_id, profile.rebalance_timeout_ms, draft.now)

@@ -21,6 +21,8 @@ from tidelog.protocol.messages.add_partitions_to_txn_request import (
 )
 from tidelog.protocol.messages.add_partitions_to_txn_response import AddPartitionsToTxnResponse
 from tidelog.protocol.schema import Message
+from tidelog.security.acls import AclResourceType, Operation
+from tidelog.server.access.access import Access
 from tidelog.server.api.ports import CreateMissing, Metadata
 from tidelog.server.coordination.groups import GroupCoordinator
 from tidelog.server.coordination.transactions import TransactionCoordinator
@@ -41,6 +43,7 @@ _AS_ADD_PARTITIONS_VERSION = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddOffsetsToTxnHandler:
+    access: Access
     metadata: Metadata
     create_missing: CreateMissing
     groups: GroupCoordinator
@@ -49,6 +52,11 @@ class AddOffsetsToTxnHandler:
     def handle(
         self, request: AddOffsetsToTxnRequest, context: RequestContext
     ) -> AddOffsetsToTxnResponse | Later[AddOffsetsToTxnResponse]:
+        transactional_id = request.transactional_id
+        if not self.access.allows(context, Operation.WRITE, AclResourceType.TRANSACTIONAL_ID, transactional_id):
+            return AddOffsetsToTxnResponse(error_code=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        if not self.access.allows(context, Operation.READ, AclResourceType.GROUP, request.group_id):
+            return AddOffsetsToTxnResponse(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
         if CONSUMER_OFFSETS_TOPIC not in self.metadata.image.topics:
             # Its markers would have nowhere to go.
             return Later.run(self._create_and_add(request, context))

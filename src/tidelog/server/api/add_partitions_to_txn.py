@@ -24,6 +24,8 @@ from tidelog.protocol.messages.add_partitions_to_txn_response import (
     AddPartitionsToTxnResult,
 )
 from tidelog.protocol.schema import Message
+from tidelog.security.acls import AclResourceType, Operation
+from tidelog.server.access.access import Access
 from tidelog.server.api.ports import Metadata
 from tidelog.server.configuration.topic_settings import writable_by_clients
 from tidelog.server.coordination.transactions import TransactionCoordinator
@@ -41,6 +43,7 @@ _SEVERAL_TRANSACTIONS_FROM = 4
 
 
 def handle(
+    access: Access,
     transactions: TransactionCoordinator,
     metadata: Metadata,
     request: AddPartitionsToTxnRequest,
@@ -48,20 +51,46 @@ def handle(
 ) -> AddPartitionsToTxnResponse | Later[AddPartitionsToTxnResponse]:
     several = context.version >= _SEVERAL_TRANSACTIONS_FROM
     asked = request.transactions if several else [_from_old_form(request)]
-    outcomes = [_add(transactions, metadata, each, context.version) for each in asked]
+    if several:
+        if not access.allows_cluster(context, Operation.CLUSTER_ACTION):
+            return AddPartitionsToTxnResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        outcomes = [_add(transactions, metadata, each, context.version, frozenset()) for each in asked]
+    else:
+        outcomes = [_add_for_client(access, transactions, metadata, each, context) for each in asked]
     if all(isinstance(outcome, Message) for outcome in outcomes):
         return _joined([outcome for outcome in outcomes if isinstance(outcome, Message)], several=several)
     return Later.run(_joined_later(outcomes, several=several))
 
 
+def _add_for_client(
+    access: Access,
+    transactions: TransactionCoordinator,
+    metadata: Metadata,
+    transaction: AddPartitionsToTxnTransaction,
+    context: RequestContext,
+) -> Message | Later[Message]:
+    transactional_id, partitions = transaction.transactional_id, replies.partitions_of(transaction)
+    if not access.allows(context, Operation.WRITE, AclResourceType.TRANSACTIONAL_ID, transactional_id):
+        codes = dict.fromkeys(partitions, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        return replies.added(transactional_id, codes, context.version)
+    # Nobody is asked for these, and nobody may.
+    internal = frozenset(each.topic for each in partitions if not writable_by_clients(each.topic))
+    names = (each.topic for each in partitions if each.topic not in internal)
+    forbidden = access.forbidden(context, Operation.WRITE, AclResourceType.TOPIC, names)
+    return _add(transactions, metadata, transaction, context.version, forbidden | internal)
+
+
 def _add(
-    transactions: TransactionCoordinator, metadata: Metadata, transaction: AddPartitionsToTxnTransaction, version: int
+    transactions: TransactionCoordinator,
+    metadata: Metadata,
+    transaction: AddPartitionsToTxnTransaction,
+    version: int,
+    forbidden: frozenset[str],
 ) -> Message | Later[Message]:
     partitions = replies.partitions_of(transaction)
     refused: dict[TopicPartition, ErrorCode] = {}
     for partition in partitions:
-        # Brokers ask in later versions, and are allowed to.
-        if version < _SEVERAL_TRANSACTIONS_FROM and not writable_by_clients(partition.topic):
+        if partition.topic in forbidden:
             refused[partition] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         elif metadata.image.partition(*partition) is None:
             refused[partition] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -13,6 +13,8 @@ from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from tidelog.protocol.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
 from tidelog.protocol.schema import Message
+from tidelog.security.acls import AclResourceType, Operation
+from tidelog.server.access.access import Access
 from tidelog.server.api.ports import Configuration, Metadata
 from tidelog.server.coordination.groups import GroupCoordinator
 from tidelog.server.declaration import COORDINATOR_FIRST, DESCRIBE_TOPIC, READ_GROUP, Api
@@ -29,6 +31,7 @@ _PROTOCOL = "consumer"
 
 
 def handle(
+    access: Access,
     metadata: Metadata,
     configuration: Configuration,
     groups: GroupCoordinator,
@@ -37,7 +40,15 @@ def handle(
 ) -> Message | Later[Message]:
     if not is_enabled(metadata, configuration):
         return ConsumerGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
-    return groups.ask(request.group_id, request, context)
+    if not access.allows(context, Operation.READ, AclResourceType.GROUP, request.group_id):
+        return ConsumerGroupHeartbeatResponse(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    if access.forbidden(context, Operation.DESCRIBE, AclResourceType.TOPIC, request.subscribed_topic_names or ()):
+        return ConsumerGroupHeartbeatResponse(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+
+    def may_describe(topic: str) -> bool:
+        return access.allows(context, Operation.DESCRIBE, AclResourceType.TOPIC, topic, quiet=True)
+
+    return groups.ask(request.group_id, request, context, sees=may_describe if access.enforced else None)
 
 
 def is_enabled(metadata: Metadata, configuration: Configuration) -> bool:

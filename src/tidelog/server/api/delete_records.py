@@ -17,6 +17,8 @@ from tidelog.protocol.messages.delete_records_response import (
     DeleteRecordsResponse,
     DeleteRecordsTopicResult,
 )
+from tidelog.security.acls import AclResourceType, Operation
+from tidelog.server.access.access import Access
 from tidelog.server.configuration.topic_settings import writable_by_clients
 from tidelog.server.declaration import DELETE_TOPIC, Api
 from tidelog.server.replicas.registry import Replicas
@@ -30,12 +32,20 @@ _UNKNOWN = -1
 
 
 def handle(
-    replicas: Replicas, request: DeleteRecordsRequest, context: RequestContext
+    access: Access, replicas: Replicas, request: DeleteRecordsRequest, context: RequestContext
 ) -> DeleteRecordsResponse | Later[DeleteRecordsResponse]:
     waiting: list[_RecordDeletion] = []
+    names = (topic.name for topic in request.topics)
+    forbidden = access.forbidden(context, Operation.DELETE, AclResourceType.TOPIC, names)
     topics = [
         DeleteRecordsTopicResult(
-            name=topic.name, partitions=[_delete(replicas, topic.name, wanted, waiting) for wanted in topic.partitions]
+            name=topic.name,
+            partitions=[
+                _refused(wanted, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+                if topic.name in forbidden
+                else _delete(replicas, topic.name, wanted, waiting)
+                for wanted in topic.partitions
+            ],
         )
         for topic in request.topics
     ]

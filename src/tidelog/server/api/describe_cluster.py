@@ -9,9 +9,10 @@ from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.describe_cluster_request import DescribeClusterRequest
 from tidelog.protocol.messages.describe_cluster_response import DescribeClusterBroker, DescribeClusterResponse
+from tidelog.security.acls import Operation
+from tidelog.server.access.access import NOT_ASKED, Access, cluster_refusal
 from tidelog.server.api.ports import Metadata
 from tidelog.server.declaration import ALTER_CLUSTER, BOTH, DESCRIBE_CLUSTER, Api
-from tidelog.server.replies.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED
 from tidelog.server.routing.context import RequestContext
 
 API = Api(key=ApiKey.DESCRIBE_CLUSTER, versions=(0, 2), permissions=(DESCRIBE_CLUSTER, ALTER_CLUSTER), listeners=BOTH)
@@ -22,7 +23,7 @@ FIRST_VERSION_WITH_ENDPOINT_TYPE = 1
 
 
 def describe_brokers(
-    metadata: Metadata, broker_id: int, request: DescribeClusterRequest, context: RequestContext
+    access: Access, metadata: Metadata, broker_id: int, request: DescribeClusterRequest, context: RequestContext
 ) -> DescribeClusterResponse:
     """What a broker answers."""
     if request.endpoint_type == CONTROLLERS:
@@ -43,10 +44,11 @@ def describe_brokers(
                     is_fenced=broker.fenced,
                 )
             )
-    return _described(request, metadata, broker_id, described)
+    return _described(access, request, context, metadata, broker_id, described)
 
 
 def describe_controllers(
+    access: Access,
     config: BrokerConfig,
     metadata: Metadata,
     leader_id: Callable[[], int | None],
@@ -55,6 +57,9 @@ def describe_controllers(
 ) -> DescribeClusterResponse:
     """What a controller answers to clients that connect to controllers (`bootstrap.controllers`, KIP-919): who the
     controllers are. Brokers' addresses are for clients of brokers."""
+    if not access.allows_cluster(context, Operation.ALTER):
+        refusal = cluster_refusal(Operation.ALTER)
+        return _refused(refusal.code, refusal.message)
     brokers_wanted = "this is a controller's listener; the request asks for brokers"
     if context.version < FIRST_VERSION_WITH_ENDPOINT_TYPE:
         return _refused(ErrorCode.INVALID_REQUEST, brokers_wanted)
@@ -67,11 +72,16 @@ def describe_controllers(
     own = [(config.node_id, each.host, each.port) for each in config.controller_listeners[:1]]
     voters = [(voter.id, voter.host, voter.port) for voter in config.controller_quorum_voters] or own
     described = [DescribeClusterBroker(broker_id=number, host=host, port=port) for number, host, port in voters]
-    return _described(request, metadata, -1 if leader is None else leader, described)
+    return _described(access, request, context, metadata, -1 if leader is None else leader, described)
 
 
 def _described(
-    request: DescribeClusterRequest, metadata: Metadata, controller_id: int, described: list[DescribeClusterBroker]
+    access: Access,
+    request: DescribeClusterRequest,
+    context: RequestContext,
+    metadata: Metadata,
+    controller_id: int,
+    described: list[DescribeClusterBroker],
 ) -> DescribeClusterResponse:
     with_operations = request.include_cluster_authorized_operations
     return DescribeClusterResponse(
@@ -79,7 +89,7 @@ def _described(
         cluster_id=metadata.image.cluster_id,
         controller_id=controller_id,
         brokers=described,
-        cluster_authorized_operations=CLUSTER_OPERATIONS if with_operations else NOT_ASKED,
+        cluster_authorized_operations=access.cluster_operations(context) if with_operations else NOT_ASKED,
     )
 
 

@@ -28,6 +28,9 @@ from tidelog.protocol.messages.describe_configs_response import (
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
+from tidelog.security.acls import Operation
+from tidelog.server.access.access import Access
+from tidelog.server.access.configured import configured_refusal
 from tidelog.server.api.ports import Configuration, Metadata
 from tidelog.server.configuration.log_levels import log_levels
 from tidelog.server.declaration import BOTH, DESCRIBE_CONFIGS, Api
@@ -46,16 +49,32 @@ API = Api(
 
 
 def handle(
-    metadata: Metadata, configuration: Configuration, request: DescribeConfigsRequest, context: RequestContext
+    access: Access,
+    metadata: Metadata,
+    configuration: Configuration,
+    request: DescribeConfigsRequest,
+    context: RequestContext,
 ) -> DescribeConfigsResponse:
     image, config = metadata.image, configuration.config
-    return DescribeConfigsResponse(results=[_describe(request, each, image, config) for each in request.resources])
+
+    def describe(resource: DescribeConfigsResource) -> DescribeConfigsResult:
+        kind, name = resource.resource_type, resource.resource_name
+        refusal = configured_refusal(access, context, Operation.DESCRIBE_CONFIGS, kind, name)
+        return _describe(request, resource, image, config, refusal)
+
+    return DescribeConfigsResponse(results=[describe(each) for each in request.resources])
 
 
 def _describe(
-    request: DescribeConfigsRequest, resource: DescribeConfigsResource, image: ClusterImage, config: BrokerConfig
+    request: DescribeConfigsRequest,
+    resource: DescribeConfigsResource,
+    image: ClusterImage,
+    config: BrokerConfig,
+    refusal: ApiError | None,
 ) -> DescribeConfigsResult:
     try:
+        if refusal is not None:
+            raise refusal
         found = _properties(resource, image, config)
     except ApiError as error:
         return DescribeConfigsResult(

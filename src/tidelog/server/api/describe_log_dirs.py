@@ -13,7 +13,7 @@ from tidelog.protocol.messages.describe_log_dirs_response import (
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
-from tidelog.server.declaration import DESCRIBE_CLUSTER, Api
+from tidelog.server.declaration import DESCRIBE_CLUSTER, Api, RefusalShape
 from tidelog.server.replicas.moves import ReplicaMoves
 from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replicas.replica import Replica
@@ -26,6 +26,7 @@ API = Api(
     key=ApiKey.DESCRIBE_LOG_DIRS,
     versions=(1, 5),
     permissions=(DESCRIBE_CLUSTER,),
+    refusal=RefusalShape(hides_what_is_forbidden=True),
     differences=("The topics of the coordinators have other sizes, since their records differ.",),
 )
 

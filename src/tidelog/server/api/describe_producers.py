@@ -15,6 +15,8 @@ from tidelog.protocol.messages.describe_producers_response import (
     ProducerState,
     TopicResponse,
 )
+from tidelog.security.acls import AclResourceType, Operation
+from tidelog.server.access.access import Access
 from tidelog.server.declaration import READ_TOPIC, Api
 from tidelog.server.replicas.registry import Replicas
 from tidelog.server.routing.context import RequestContext
@@ -23,14 +25,19 @@ API = Api(key=ApiKey.DESCRIBE_PRODUCERS, versions=(0, 0), permissions=(READ_TOPI
 
 
 def handle(
-    replicas: Replicas, broker_id: int, request: DescribeProducersRequest, context: RequestContext
+    access: Access, replicas: Replicas, broker_id: int, request: DescribeProducersRequest, context: RequestContext
 ) -> DescribeProducersResponse:
+    valid = (topic.name for topic in request.topics if topic_name_problem(topic.name) is None)
+    forbidden = access.forbidden(context, Operation.READ, AclResourceType.TOPIC, valid)
     return DescribeProducersResponse(
         topics=[
             TopicResponse(
                 name=topic.name,
                 partitions=[
-                    _describe(replicas, broker_id, topic.name, partition) for partition in topic.partition_indexes
+                    PartitionResponse(partition_index=partition, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+                    if topic.name in forbidden
+                    else _describe(replicas, broker_id, topic.name, partition)
+                    for partition in topic.partition_indexes
                 ],
             )
             for topic in request.topics

@@ -17,9 +17,10 @@ from tidelog.protocol.messages.describe_topic_partitions_response import (
     DescribeTopicPartitionsResponseTopic,
 )
 from tidelog.protocol.schema import Message
+from tidelog.security.acls import AclResourceType, Operation
+from tidelog.server.access.access import NOT_ASKED, Access
 from tidelog.server.api.ports import Configuration, Metadata
 from tidelog.server.declaration import DESCRIBE_TOPIC, Api
-from tidelog.server.replies.authorized_operations import TOPIC_OPERATIONS
 from tidelog.server.replies.error_replies import refused
 from tidelog.server.routing.context import RequestContext
 
@@ -27,6 +28,7 @@ API = Api(key=ApiKey.DESCRIBE_TOPIC_PARTITIONS, versions=(0, 0), permissions=(DE
 
 
 def handle(
+    access: Access,
     metadata: Metadata,
     configuration: Configuration,
     request: DescribeTopicPartitionsRequest,
@@ -41,34 +43,44 @@ def handle(
         if first_partition < 0 or (request.topics and first_name not in asked):
             # No page of these topics can have ended with such a cursor.
             return refused(API, request, context.version, ApiError(ErrorCode.INVALID_REQUEST))
+    asked = [name for name in asked if name >= first_name]
+    forbidden = access.forbidden(context, Operation.DESCRIBE, AclResourceType.TOPIC, asked)
+    # Behind all others, and not counted. Of all topics they are left out.
+    refusals = [_refused(name) for name in asked if name in forbidden] if request.topics else []
+
+    def operations(name: str) -> int:
+        return access.operations(context, AclResourceType.TOPIC, name)
+
     left = max(1, min(request.response_partition_limit, configuration.config.max_request_partition_size_limit))
     page: list[DescribeTopicPartitionsResponseTopic] = []
     for name in asked:
-        if name < first_name:
+        if name in forbidden:
             continue
         start = first_partition if name == first_name else 0
         if left == 0:
-            return _respond(page, Cursor(topic_name=name, partition_index=start))
+            return _respond([*page, *refusals], Cursor(topic_name=name, partition_index=start))
         if name not in topics:
             if request.topics:
-                page.append(_unknown(name))
+                page.append(_unknown(name, operations(name)))
             continue
         numbers = [number for number in sorted(topics[name].partitions) if number >= start]
-        page.append(_describe(image, name, numbers[:left]))
+        page.append(_describe(image, name, numbers[:left], operations(name)))
         if len(numbers) > left:
-            return _respond(page, Cursor(topic_name=name, partition_index=numbers[left]))
+            return _respond([*page, *refusals], Cursor(topic_name=name, partition_index=numbers[left]))
         left -= len(numbers)
-    return _respond(page, None)
+    return _respond([*page, *refusals], None)
 
 
-def _describe(image: ClusterImage, name: str, numbers: list[int]) -> DescribeTopicPartitionsResponseTopic:
+def _describe(
+    image: ClusterImage, name: str, numbers: list[int], operations: int
+) -> DescribeTopicPartitionsResponseTopic:
     topic = image.topics[name]
     return DescribeTopicPartitionsResponseTopic(
         name=name,
         topic_id=topic.id,
         is_internal=name in INTERNAL_TOPICS,
         partitions=[_describe_partition(image, number, topic.partitions[number]) for number in numbers],
-        topic_authorized_operations=TOPIC_OPERATIONS,
+        topic_authorized_operations=operations,
     )
 
 
@@ -95,10 +107,14 @@ def _respond(
     return DescribeTopicPartitionsResponse(topics=page, next_cursor=next_cursor)
 
 
-def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
+def _refused(name: str) -> DescribeTopicPartitionsResponseTopic:
+    return DescribeTopicPartitionsResponseTopic(
+        error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, name=name, topic_authorized_operations=NOT_ASKED
+    )
+
+
+def _unknown(name: str, operations: int) -> DescribeTopicPartitionsResponseTopic:
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if topic_name_problem(name) is not None:
         code = ErrorCode.INVALID_TOPIC_EXCEPTION
-    return DescribeTopicPartitionsResponseTopic(
-        error_code=code, name=name, topic_authorized_operations=TOPIC_OPERATIONS
-    )
+    return DescribeTopicPartitionsResponseTopic(error_code=code, name=name, topic_authorized_operations=operations)

@@ -38,6 +38,8 @@ from tidelog.protocol.messages.fetch_response import (
     PartitionData,
 )
 from tidelog.records.batch import Buffer, CorruptBatch
+from tidelog.security.acls import AclResourceType, Operation
+from tidelog.server.access.access import Access
 from tidelog.server.api.ports import Configuration, Metadata
 from tidelog.server.declaration import BOTH, CLUSTER_ACTION, READ_TOPIC, Api, RefusalShape
 from tidelog.server.fetching.nearby import THE_LEADER
@@ -88,6 +90,8 @@ class _Reader:
     max_bytes: int
     # Whether its connection can send records that are still in their files.
     takes_unread: bool
+    # Whether it may read each topic that was asked for so far; None where everybody may read everything.
+    may_read: dict[str, bool] | None
 
     @property
     def is_follower(self) -> bool:
@@ -122,12 +126,16 @@ class FetchHandler:
     configuration: Configuration
     replicas: Replicas
     metadata: Metadata
+    access: Access
 
     def handle(self, request: FetchRequest, context: RequestContext) -> FetchResponse | Later[FetchResponse]:
         plan = self.sessions.plan(request, context.version)
         if isinstance(plan, ErrorCode):
             return FetchResponse(error_code=plan, session_id=0)
         reader = self._reader(request, context)
+        if reader.is_follower and not self.access.allows_cluster(context, Operation.CLUSTER_ACTION):
+            answers = [(key, _failed(key[2], ErrorCode.TOPIC_AUTHORIZATION_FAILED)) for key, _ in plan.partitions]
+            return self._respond(plan, answers, context)
         if reader.is_follower and not self.replication.is_broker(reader.broker_id, reader.broker_epoch):
             # An impostor, a process that has been replaced, or one that this node does not know yet. It must not read
             # what is not committed, and does not count as a replica.
@@ -136,7 +144,7 @@ class FetchHandler:
         wait = FetchWait()
         watch = _Watch(wait, request.min_bytes) if request.max_wait_ms > 0 else None
         try:
-            first = self._read_all(plan, reader, watch=watch)
+            first = self._read_all(plan, reader, context, watch=watch)
         except BaseException:
             wait.release()
             raise
@@ -149,7 +157,7 @@ class FetchHandler:
         woken = wait.begin(request.min_bytes - first.readable_bytes, patience_ms)
 
         def look_again(_: None) -> FetchResponse:
-            second = self._read_all(plan, reader, first)
+            second = self._read_all(plan, reader, context, first)
             if wait.overdue and second.readable_bytes >= request.min_bytes and not first.held_back:
                 invariants.error(
                     "a fetch waited its full %d ms although %d bytes were available: its wake-up was lost",
@@ -174,10 +182,17 @@ class FetchHandler:
             if follower >= 0
             else min(request.max_bytes, self.configuration.config.fetch_max_bytes),
             takes_unread=context.connection.sends_files,
+            may_read={} if self.access.enforced and follower < 0 else None,
         )
 
     def _read_all(
-        self, plan: FetchPlan, reader: _Reader, first: _Round | None = None, *, watch: _Watch | None = None
+        self,
+        plan: FetchPlan,
+        reader: _Reader,
+        context: RequestContext,
+        first: _Round | None = None,
+        *,
+        watch: _Watch | None = None,
     ) -> _Round:
         """One pass; the second one, after a wait, is given the first. The first one notes how far a follower is, and
         watches each partition from the moment it is read, as long as a wait is likely."""
@@ -189,7 +204,7 @@ class FetchHandler:
                 replica, seen = first.idle[key]
                 if seen == _state_of(replica):
                     continue
-            found = self._find(key, wanted, reader, names)
+            found = self._find(key, wanted, reader, context, names)
             if isinstance(found, ErrorCode):
                 result.answers.append((key, _failed(wanted.partition, found)))
                 result.urgent = True
@@ -233,7 +248,12 @@ class FetchHandler:
         return result
 
     def _find(
-        self, key: PartitionKey, wanted: FetchPartition, reader: _Reader, names: dict[bytes, str]
+        self,
+        key: PartitionKey,
+        wanted: FetchPartition,
+        reader: _Reader,
+        context: RequestContext,
+        names: dict[bytes, str],
     ) -> Replica | ErrorCode:
         """`names` are those of the topics that this pass has looked up."""
         topic, topic_id, partition = key
@@ -245,6 +265,14 @@ class FetchHandler:
                     return ErrorCode.UNKNOWN_TOPIC_ID
                 names[topic_id] = name
             topic = name
+        may_read = reader.may_read
+        if may_read is not None:
+            allowed = may_read.get(topic)
+            if allowed is None:
+                allowed = self.access.allows(context, Operation.READ, AclResourceType.TOPIC, topic)
+                may_read[topic] = allowed
+            if not allowed:
+                return ErrorCode.TOPIC_AUTHORIZATION_FAILED
         if reader.any_replica:
             return self.replicas.readable(topic, partition)
         return self.replicas.leader_in_epoch(
@@ -430,7 +458,12 @@ def _out_of_range(replica: Replica, wanted: FetchPartition, reader: _Reader) -> 
     return _failed(wanted.partition, ErrorCode.OFFSET_OUT_OF_RANGE, log_start_offset=start)
 
 
-_NOBODY_ASKED = {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.INCONSISTENT_TOPIC_ID}
+_NOBODY_ASKED = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+    ErrorCode.INCONSISTENT_TOPIC_ID,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+}
 
 
 def _failed(

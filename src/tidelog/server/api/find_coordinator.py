@@ -16,6 +16,8 @@ from tidelog.network.later import Later
 from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.find_coordinator_request import FindCoordinatorRequest
 from tidelog.protocol.messages.find_coordinator_response import Coordinator, FindCoordinatorResponse
+from tidelog.security.acls import AUTHORIZATION_ERRORS, AclResourceType, Operation
+from tidelog.server.access.access import Access
 from tidelog.server.api.ports import CreateMissing, Metadata
 from tidelog.server.declaration import DESCRIBE_GROUP, DESCRIBE_TRANSACTIONAL_ID, Api
 from tidelog.server.routing.context import RequestContext
@@ -31,33 +33,50 @@ GROUP = 0
 TRANSACTION = 1
 
 _TOPICS = {GROUP: CONSUMER_OFFSETS_TOPIC, TRANSACTION: TRANSACTION_STATE_TOPIC}
+_ACL_TYPES = {GROUP: AclResourceType.GROUP, TRANSACTION: AclResourceType.TRANSACTIONAL_ID}
 _SEVERAL_KEYS_FROM = 4
 
 
 def handle(
-    metadata: Metadata, create_missing: CreateMissing, request: FindCoordinatorRequest, context: RequestContext
+    access: Access,
+    metadata: Metadata,
+    create_missing: CreateMissing,
+    request: FindCoordinatorRequest,
+    context: RequestContext,
 ) -> FindCoordinatorResponse | Later[FindCoordinatorResponse]:
     topic = _TOPICS.get(request.key_type)
-    if topic is None or topic in metadata.image.topics:
-        return _find_all(metadata, topic, request, context)
+    keys = request.coordinator_keys if context.version >= _SEVERAL_KEYS_FROM else [request.key]
+    forbidden: frozenset[str] = frozenset()
+    if topic is not None:
+        forbidden = access.forbidden(context, Operation.DESCRIBE, _ACL_TYPES[request.key_type], keys)
+    if topic is None or topic in metadata.image.topics or forbidden.issuperset(keys):
+        return _find_all(metadata, topic, forbidden, request, context)
 
     async def create_and_find() -> FindCoordinatorResponse:
         # If it fails the reason is in the log; to the client this is "not yet", and it will retry.
         with suppress(ApiError):
             await create_missing([topic])
-        return _find_all(metadata, topic, request, context)
+        return _find_all(metadata, topic, forbidden, request, context)
 
     return Later.run(create_and_find())
 
 
 def _find_all(
-    metadata: Metadata, topic: str | None, request: FindCoordinatorRequest, context: RequestContext
+    metadata: Metadata,
+    topic: str | None,
+    forbidden: frozenset[str],
+    request: FindCoordinatorRequest,
+    context: RequestContext,
 ) -> FindCoordinatorResponse:
+    def find(key: str) -> Coordinator:
+        if key in forbidden:
+            code = AUTHORIZATION_ERRORS[_ACL_TYPES[request.key_type]]
+            return _nobody(key, code, f"the client may not describe {key!r}")
+        return _find(metadata, topic, key, context)
+
     if context.version >= _SEVERAL_KEYS_FROM:
-        return FindCoordinatorResponse(
-            coordinators=[_find(metadata, topic, key, context) for key in request.coordinator_keys]
-        )
-    found = _find(metadata, topic, request.key, context)
+        return FindCoordinatorResponse(coordinators=[find(key) for key in request.coordinator_keys])
+    found = find(request.key)
     return FindCoordinatorResponse(
         error_code=found.error_code,
         # The one place where Apache Kafka says by name that there is no error.

@@ -21,15 +21,17 @@ from tidelog.protocol.messages.incremental_alter_configs_request import (
     IncrementalAlterConfigsRequest,
 )
 from tidelog.protocol.schema import Message, replaced
+from tidelog.security.acls import Operation
+from tidelog.server.access.access import Access, cluster_refusal
 from tidelog.server.configuration.log_levels import alter_log_levels
-from tidelog.server.declaration import ALTER_CONFIGS, BOTH, Api, Forwarding
+from tidelog.server.declaration import ALTER_CONFIGS, BOTH, CLUSTER_ACTION, Api, Forwarding
 from tidelog.server.routing.context import RequestContext
 from tidelog.server.routing.forwarding import ToController
 
 API = Api(
     key=ApiKey.INCREMENTAL_ALTER_CONFIGS,
     versions=(0, 1),
-    permissions=ALTER_CONFIGS,
+    permissions=(*ALTER_CONFIGS, CLUSTER_ACTION),
     listeners=BOTH,
     forwarding=Forwarding.A_PART,
 )
@@ -46,9 +48,12 @@ class AlterConfigsHandler:
     node_id: int
     controller: ToController
     refuse_other_brokers: bool
+    access: Access
+    # What those need who change this node's log levels.
+    logger_operation: Operation
 
     async def handle(self, request: Request, context: RequestContext) -> Message:
-        answered = self._answer_here(request)
+        answered = self._answer_here(request, context)
         if not answered:
             return await self.controller.forward(self.api, request, context)
         kind: Any = response_class(self.api.key)
@@ -67,7 +72,7 @@ class AlterConfigsHandler:
             answers |= {_key(each): each for each in reply.responses}
         return cast(Message, kind(responses=[answers[key] for key in map(_key, request.resources) if key in answers]))
 
-    def _answer_here(self, request: Request) -> dict[_Key, ApiError | None]:
+    def _answer_here(self, request: Request, context: RequestContext) -> dict[_Key, ApiError | None]:
         """None for what was done, an error for what was refused."""
         answered: dict[_Key, ApiError | None] = {}
         times = Counter(map(_key, request.resources))
@@ -76,7 +81,10 @@ class AlterConfigsHandler:
             if times[key] > 1:
                 answered[key] = ApiError(ErrorCode.INVALID_REQUEST, f"{name!r} is in the request more than once")
             elif kind == ResourceType.BROKER_LOGGER and isinstance(each, AlterConfigsResource):
-                answered[key] = self._alter_loggers(each, validate_only=request.validate_only)
+                if self.access.allows_cluster(context, self.logger_operation):
+                    answered[key] = self._alter_loggers(each, validate_only=request.validate_only)
+                else:
+                    answered[key] = cluster_refusal(self.logger_operation)
             elif kind == ResourceType.BROKER and self.refuse_other_brokers and name not in ("", str(self.node_id)):
                 message = f"this is broker {self.node_id}; send the request to broker {name!r}"
                 answered[key] = ApiError(ErrorCode.INVALID_REQUEST, message)

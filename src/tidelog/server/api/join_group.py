@@ -8,6 +8,8 @@ from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.join_group_request import JoinGroupRequest
 from tidelog.protocol.messages.join_group_response import JoinGroupResponse
 from tidelog.protocol.schema import Message
+from tidelog.security.acls import AclResourceType, Operation
+from tidelog.server.access.access import Access
 from tidelog.server.coordination.groups import GroupCoordinator
 from tidelog.server.declaration import COORDINATOR_FIRST, READ_GROUP, Api
 from tidelog.server.routing.context import RequestContext
@@ -19,9 +21,18 @@ API = Api(key=ApiKey.JOIN_GROUP, versions=(0, 9), permissions=(READ_GROUP,), dif
 _NULL_PROTOCOL_FROM = 7
 
 
-def handle(groups: GroupCoordinator, request: JoinGroupRequest, context: RequestContext) -> Message | Later[Message]:
-    outcome = groups.ask(request.group_id, request, context)
+def handle(
+    access: Access, groups: GroupCoordinator, request: JoinGroupRequest, context: RequestContext
+) -> Message | Later[Message]:
     no_protocol = None if context.version >= _NULL_PROTOCOL_FROM else ""
+    if not access.allows(context, Operation.READ, AclResourceType.GROUP, request.group_id):
+        return JoinGroupResponse(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED, protocol_name=no_protocol)
+
+    def may_describe(topic: str) -> bool:
+        return access.allows(context, Operation.DESCRIBE, AclResourceType.TOPIC, topic, quiet=True)
+
+    # In a group with members of both protocols it may cause regular expressions of others to be resolved.
+    outcome = groups.ask(request.group_id, request, context, sees=may_describe if access.enforced else None)
 
     def finish(reply: Message) -> Message:
         """An error has no protocol, and a member that is sent to another coordinator no member id."""

@@ -28,6 +28,8 @@ from tidelog.protocol.messages.list_offsets_response import (
 from tidelog.records.batch import CorruptBatch
 from tidelog.records.timestamp_search import Found, TimestampSearch
 from tidelog.records.validation import PROMPT_BYTES
+from tidelog.security.acls import AclResourceType, Operation
+from tidelog.server.access.access import Access
 from tidelog.server.declaration import DESCRIBE_TOPIC, Api
 from tidelog.server.patient_work import PatientWork
 from tidelog.server.replicas.registry import Replicas
@@ -72,15 +74,25 @@ _OFFSET_NOT_AVAILABLE_FROM = 5
 
 
 def handle(
-    patient_work: PatientWork, replicas: Replicas, request: ListOffsetsRequest, context: RequestContext
+    access: Access,
+    patient_work: PatientWork,
+    replicas: Replicas,
+    request: ListOffsetsRequest,
+    context: RequestContext,
 ) -> ListOffsetsResponse | Later[ListOffsetsResponse]:
     topics = []
     # And where their answers belong.
     unfinished: list[tuple[_Unfinished, list[ListOffsetsPartitionResponse], int]] = []
     asked = Counter((topic.name, each.partition_index) for topic in request.topics for each in topic.partitions)
     refused: set[tuple[str, int]] = set()
+    names = (topic.name for topic in request.topics)
+    forbidden = access.forbidden(context, Operation.DESCRIBE, AclResourceType.TOPIC, names)
     for topic in request.topics:
         partitions: list[ListOffsetsPartitionResponse] = []
+        if topic.name in forbidden:
+            partitions += [_failed(wanted, ErrorCode.TOPIC_AUTHORIZATION_FAILED) for wanted in topic.partitions]
+            topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=partitions))
+            continue
         for wanted in topic.partitions:
             key = (topic.name, wanted.partition_index)
             if asked[key] > 1:

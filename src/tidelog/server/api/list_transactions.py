@@ -12,6 +12,9 @@ from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.list_transactions_request import ListTransactionsRequest
 from tidelog.protocol.messages.list_transactions_response import ListTransactionsResponse
+from tidelog.protocol.schema import replaced
+from tidelog.security.acls import AclResourceType, Operation
+from tidelog.server.access.access import Access
 from tidelog.server.coordination.transactions import TransactionCoordinator
 from tidelog.server.declaration import DESCRIBE_TRANSACTIONAL_ID, Api
 from tidelog.server.routing.context import RequestContext
@@ -20,14 +23,17 @@ API = Api(key=ApiKey.LIST_TRANSACTIONS, versions=(0, 2), permissions=(DESCRIBE_T
 
 
 def handle(
-    transactions: TransactionCoordinator, request: ListTransactionsRequest, context: RequestContext
+    access: Access,
+    transactions: TransactionCoordinator,
+    request: ListTransactionsRequest,
+    context: RequestContext,
 ) -> ListTransactionsResponse:
     pattern = request.transactional_id_pattern
     try:
         matches = compile_pattern(pattern) if pattern else None
     except PatternProblem:
         return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
-    return transactions.list_transactions(
+    listed = transactions.list_transactions(
         ListFilter(
             state_names=request.state_filters,
             producer_ids=frozenset(request.producer_id_filters),
@@ -35,3 +41,9 @@ def handle(
             matches=matches,
         )
     )
+    ids = (each.transactional_id for each in listed.transaction_states)
+    hidden = access.forbidden(context, Operation.DESCRIBE, AclResourceType.TRANSACTIONAL_ID, ids)
+    if not hidden:
+        return listed
+    visible = [each for each in listed.transaction_states if each.transactional_id not in hidden]
+    return replaced(listed, transaction_states=visible)

@@ -19,24 +19,38 @@ from tidelog.protocol.messages.metadata_response import (
     MetadataResponseTopic,
 )
 from tidelog.protocol.schema import Message
+from tidelog.security.acls import AclResourceType, Operation
+from tidelog.server.access.access import NOT_ASKED, Access
 from tidelog.server.api.ports import Configuration, Metadata
 from tidelog.server.coordination.auto_topics import TopicsOnDemand
-from tidelog.server.declaration import CREATE_CLUSTER, CREATE_TOPIC, DESCRIBE_TOPIC, Api
-from tidelog.server.replies.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
+from tidelog.server.declaration import CREATE_CLUSTER, CREATE_TOPIC, DESCRIBE_CLUSTER, DESCRIBE_TOPIC, Api
 from tidelog.server.replies.error_replies import refused
 from tidelog.server.routing.context import RequestContext
 
-API = Api(key=ApiKey.METADATA, versions=(0, 13), permissions=(DESCRIBE_TOPIC, CREATE_TOPIC, CREATE_CLUSTER))
+API = Api(
+    key=ApiKey.METADATA,
+    versions=(0, 13),
+    permissions=(DESCRIBE_TOPIC, CREATE_TOPIC, CREATE_CLUSTER, DESCRIBE_CLUSTER),
+)
 
 FIRST_VERSION_WITHOUT_CREATION = 4
 # Requests have a field for ids since version 10, and brokers answer such questions since 12 (KIP-516).
 FIRST_VERSION_BY_ID = 12
+# A name that no topic can have is not there either, and whoever may not create topics learns just that.
+_NOT_THERE = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_TOPIC_EXCEPTION)
 
 
 class MetadataHandler:
     def __init__(
-        self, *, metadata: Metadata, configuration: Configuration, topics_on_demand: TopicsOnDemand, broker_id: int
+        self,
+        *,
+        access: Access,
+        metadata: Metadata,
+        configuration: Configuration,
+        topics_on_demand: TopicsOnDemand,
+        broker_id: int,
     ) -> None:
+        self._access = access
         self._metadata = metadata
         self._configuration = configuration
         self._topics_on_demand = topics_on_demand
@@ -45,8 +59,12 @@ class MetadataHandler:
     def handle(self, request: MetadataRequest, context: RequestContext) -> Message:
         wanted = request.topics
         if wanted is None or (context.version == 0 and not wanted):
+            topics = self._metadata.image.topics
+            hidden = self._access.forbidden(context, Operation.DESCRIBE, AclResourceType.TOPIC, topics, quiet=True)
             every_topic = [
-                self._describe(topic, _operations(request)) for topic in self._metadata.image.topics.values()
+                self._describe(topic, self._operations(request, context, topic.name))
+                for topic in topics.values()
+                if topic.name not in hidden
             ]
             return self._respond(request, context, every_topic)
         if context.version < FIRST_VERSION_BY_ID and any(
@@ -56,15 +74,27 @@ class MetadataHandler:
             return refused(API, request, context.version, ApiError(ErrorCode.INVALID_REQUEST))
         # A topic that is asked for twice is described once.
         distinct = {(topic.topic_id, topic.name): topic for topic in wanted}
-        found = [self._find(request, topic) for topic in distinct.values()]
+        found = [self._find(request, topic, context) for topic in distinct.values()]
         may_create = request.allow_auto_topic_creation or context.version < FIRST_VERSION_WITHOUT_CREATION
         if may_create and self._configuration.config.auto_create_topics_enable:
-            self._topics_on_demand.create(
-                topic.name for topic in found if topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and topic.name
-            )
+            found = self._create_missing(found, context)
         return self._respond(request, context, found)
 
-    def _find(self, request: MetadataRequest, wanted: MetadataRequestTopic) -> MetadataResponseTopic:
+    def _create_missing(
+        self, found: list[MetadataResponseTopic], context: RequestContext
+    ) -> list[MetadataResponseTopic]:
+        """Begin to create them, in the client's name; those that it may not create are refused instead."""
+        missing = [topic.name for topic in found if topic.name is not None and topic.error_code in _NOT_THERE]
+        forbidden: frozenset[str] = frozenset()
+        if missing and not self._access.allows_cluster(context, Operation.CREATE, quiet=True):
+            forbidden = self._access.forbidden(context, Operation.CREATE, AclResourceType.TOPIC, missing)
+        valid = (topic.name for topic in found if topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        self._topics_on_demand.create((name for name in valid if name and name not in forbidden), context)
+        return [_forbidden(topic.name) if topic.name in forbidden else topic for topic in found]
+
+    def _find(
+        self, request: MetadataRequest, wanted: MetadataRequestTopic, context: RequestContext
+    ) -> MetadataResponseTopic:
         topic: TopicImage | None
         if wanted.topic_id != ZERO_UUID:
             topic = self._metadata.image.topics_by_id.get(Uuid(wanted.topic_id))
@@ -75,14 +105,22 @@ class MetadataHandler:
             topic = self._metadata.image.topics.get(name)
             bad = topic_name_problem(name) is not None
             problem = ErrorCode.INVALID_TOPIC_EXCEPTION if bad else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        known = name if topic is None else topic.name
+        if known is not None and not self._access.allows(context, Operation.DESCRIBE, AclResourceType.TOPIC, known):
+            return _forbidden(name, wanted.topic_id)
         if topic is not None:
-            return self._describe(topic, _operations(request))
+            return self._describe(topic, self._operations(request, context, topic.name))
         return MetadataResponseTopic(
             error_code=problem,
             name=name,
             topic_id=wanted.topic_id,
-            topic_authorized_operations=_operations(request) if name is not None else NOT_ASKED,
+            topic_authorized_operations=self._operations(request, context, name),
         )
+
+    def _operations(self, request: MetadataRequest, context: RequestContext, name: str | None) -> int:
+        if name is None or not request.include_topic_authorized_operations:
+            return NOT_ASKED
+        return self._access.operations(context, AclResourceType.TOPIC, name)
 
     def _describe(self, topic: TopicImage, operations: int) -> MetadataResponseTopic:
         return MetadataResponseTopic(
@@ -114,13 +152,19 @@ class MetadataHandler:
             controller_id=self._broker_id,
             topics=topics,
             cluster_authorized_operations=(
-                CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED
+                self._access.cluster_operations(context) if request.include_cluster_authorized_operations else NOT_ASKED
             ),
         )
 
 
-def _operations(request: MetadataRequest) -> int:
-    return TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_ASKED
+def _forbidden(name: str | None, topic_id: bytes = ZERO_UUID) -> MetadataResponseTopic:
+    """With what the client has named it by, and nothing else."""
+    return MetadataResponseTopic(
+        error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        name=name,
+        topic_id=topic_id,
+        topic_authorized_operations=NOT_ASKED,
+    )
 
 
 def _brokers(image: ClusterImage, listener: str) -> list[MetadataResponseBroker]:

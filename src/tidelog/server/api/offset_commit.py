@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tidelog.model.errors import ErrorCode
+from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.network.later import Later
 from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.offset_commit_request import (
@@ -22,9 +22,12 @@ from tidelog.protocol.messages.offset_commit_response import (
     OffsetCommitResponseTopic,
 )
 from tidelog.protocol.schema import Message
+from tidelog.security.acls import AclResourceType, Operation
+from tidelog.server.access.access import Access
 from tidelog.server.api.ports import Metadata
 from tidelog.server.coordination.groups import GroupCoordinator
 from tidelog.server.declaration import READ_GROUP, READ_TOPIC, Api
+from tidelog.server.replies import error_replies
 from tidelog.server.routing.context import RequestContext
 
 API = Api(key=ApiKey.OFFSET_COMMIT, versions=(2, 10), permissions=(READ_GROUP, READ_TOPIC))
@@ -33,13 +36,24 @@ _TOPIC_IDS_FROM = 10
 
 
 def handle(
-    metadata: Metadata, groups: GroupCoordinator, request: OffsetCommitRequest, context: RequestContext
+    access: Access,
+    metadata: Metadata,
+    groups: GroupCoordinator,
+    request: OffsetCommitRequest,
+    context: RequestContext,
 ) -> Message | Later[Message]:
+    if not access.allows(context, Operation.READ, AclResourceType.GROUP, request.group_id):
+        return error_replies.refused(API, request, context.version, ApiError(ErrorCode.GROUP_AUTHORIZATION_FAILED))
+    by_id = context.version >= _TOPIC_IDS_FROM
+    names = [metadata.image.topic_name(topic.topic_id) if by_id else topic.name for topic in request.topics]
+    asked = (name for name in names if name is not None)
+    forbidden = access.forbidden(context, Operation.READ, AclResourceType.TOPIC, asked)
     known: list[OffsetCommitRequestTopic] = []
     refused: list[OffsetCommitResponseTopic] = []
-    for topic in request.topics:
-        by_id = context.version >= _TOPIC_IDS_FROM
-        name = metadata.image.topic_name(topic.topic_id) if by_id else topic.name
+    for topic, name in zip(request.topics, names, strict=True):
+        if name in forbidden:
+            refused.append(_refused(topic, topic.name, topic.partitions, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+            continue
         image = None if name is None else metadata.image.topics.get(name)
         if name is None or image is None:
             code = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

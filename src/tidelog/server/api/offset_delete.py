@@ -15,6 +15,8 @@ from tidelog.protocol.messages.offset_delete_response import (
     OffsetDeleteResponseTopic,
 )
 from tidelog.protocol.schema import Message
+from tidelog.security.acls import AclResourceType, Operation
+from tidelog.server.access.access import Access
 from tidelog.server.api.ports import Metadata
 from tidelog.server.coordination.groups import GroupCoordinator
 from tidelog.server.declaration import DELETE_GROUP, READ_TOPIC, Api
@@ -24,19 +26,28 @@ API = Api(key=ApiKey.OFFSET_DELETE, versions=(0, 0), permissions=(DELETE_GROUP, 
 
 
 async def handle(
-    metadata: Metadata, groups: GroupCoordinator, request: OffsetDeleteRequest, context: RequestContext
+    access: Access,
+    metadata: Metadata,
+    groups: GroupCoordinator,
+    request: OffsetDeleteRequest,
+    context: RequestContext,
 ) -> OffsetDeleteResponse:
+    if not access.allows(context, Operation.DELETE, AclResourceType.GROUP, request.group_id):
+        return OffsetDeleteResponse(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
     if not request.group_id:
         return OffsetDeleteResponse(error_code=ErrorCode.INVALID_GROUP_ID)
     known: list[OffsetDeleteRequestTopic] = []
     missing: dict[str, list[OffsetDeleteResponsePartition]] = {}
+    names = (topic.name for topic in request.topics)
+    forbidden = access.forbidden(context, Operation.READ, AclResourceType.TOPIC, names)
     for topic in request.topics:
         there: list[OffsetDeleteRequestPartition] = []
+        allowed = topic.name not in forbidden
+        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if allowed else ErrorCode.TOPIC_AUTHORIZATION_FAILED
         for partition in topic.partitions:
-            if metadata.image.partition(topic.name, partition.partition_index) is not None:
+            if allowed and metadata.image.partition(topic.name, partition.partition_index) is not None:
                 there.append(partition)
             else:
-                code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
                 refused = OffsetDeleteResponsePartition(partition_index=partition.partition_index, error_code=code)
                 missing.setdefault(topic.name, []).append(refused)
         if there:

@@ -7,6 +7,9 @@ all of them; 7 can insist on offsets that no transaction may change (KIP-447); 8
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.offset_fetch_request import (
@@ -23,6 +26,8 @@ from tidelog.protocol.messages.offset_fetch_response import (
     OffsetFetchResponseTopics,
 )
 from tidelog.protocol.schema import replaced
+from tidelog.security.acls import AclResourceType, Operation
+from tidelog.server.access.access import Access
 from tidelog.server.api.ports import Metadata
 from tidelog.server.coordination.groups import GroupCoordinator
 from tidelog.server.declaration import DESCRIBE_GROUP, DESCRIBE_TOPIC, Api
@@ -36,76 +41,90 @@ _TOPIC_IDS_FROM = 10
 _NO_OFFSET = -1
 
 
-async def handle(
-    groups: GroupCoordinator, metadata: Metadata, request: OffsetFetchRequest, context: RequestContext
-) -> OffsetFetchResponse:
-    if context.version < _SEVERAL_GROUPS_FROM:
-        return await _fetch_for_one(groups, request, context.version)
-    found: list[OffsetFetchResponseGroup] = []
-    for group in request.groups:
-        if context.version < _TOPIC_IDS_FROM:
-            found.append(await groups.fetch_offsets(group, require_stable=request.require_stable))
-        else:
-            found.append(await _fetch_by_id(groups, metadata, group, request.require_stable))
-    return OffsetFetchResponse(groups=found)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetFetchHandler:
+    access: Access
+    groups: GroupCoordinator
+    metadata: Metadata
 
+    async def handle(self, request: OffsetFetchRequest, context: RequestContext) -> OffsetFetchResponse:
+        if context.version < _SEVERAL_GROUPS_FROM:
+            return await self._fetch_for_one(request, context)
+        found = [await self._fetch(group, request, context) for group in request.groups]
+        return OffsetFetchResponse(groups=found)
 
-async def _fetch_for_one(groups: GroupCoordinator, request: OffsetFetchRequest, version: int) -> OffsetFetchResponse:
-    wanted = None
-    if request.topics is not None:
-        wanted = [
-            OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes)
-            for topic in request.topics
-        ]
-    group = OffsetFetchRequestGroup(group_id=request.group_id, topics=wanted)
-    found = await groups.fetch_offsets(group, require_stable=request.require_stable)
-    code, topics = found.error_code, found.topics
-    if code and version < _ERROR_OF_ITS_OWN_FROM:
-        code, topics = ErrorCode.NONE, [_failed(topic, code) for topic in wanted or ()]
-    return OffsetFetchResponse(
-        error_code=code,
-        topics=[
-            OffsetFetchResponseTopic(
-                name=topic.name,
-                partitions=[
-                    OffsetFetchResponsePartition(
-                        partition_index=partition.partition_index,
-                        committed_offset=partition.committed_offset,
-                        committed_leader_epoch=partition.committed_leader_epoch,
-                        metadata=partition.metadata,
-                        error_code=partition.error_code,
-                    )
-                    for partition in topic.partitions
-                ],
-            )
-            for topic in topics
-        ],
-    )
+    async def _fetch_for_one(self, request: OffsetFetchRequest, context: RequestContext) -> OffsetFetchResponse:
+        wanted = None
+        if request.topics is not None:
+            wanted = [
+                OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes)
+                for topic in request.topics
+            ]
+        group = OffsetFetchRequestGroup(group_id=request.group_id, topics=wanted)
+        found = await self._fetch(group, request, context)
+        code, topics = found.error_code, found.topics
+        if code and context.version < _ERROR_OF_ITS_OWN_FROM:
+            code, topics = ErrorCode.NONE, [_failed(topic, code) for topic in wanted or ()]
+        return OffsetFetchResponse(
+            error_code=code,
+            topics=[
+                OffsetFetchResponseTopic(
+                    name=topic.name,
+                    partitions=[
+                        OffsetFetchResponsePartition(
+                            partition_index=partition.partition_index,
+                            committed_offset=partition.committed_offset,
+                            committed_leader_epoch=partition.committed_leader_epoch,
+                            metadata=partition.metadata,
+                            error_code=partition.error_code,
+                        )
+                        for partition in topic.partitions
+                    ],
+                )
+                for topic in topics
+            ],
+        )
 
+    async def _fetch(
+        self, group: OffsetFetchRequestGroup, request: OffsetFetchRequest, context: RequestContext
+    ) -> OffsetFetchResponseGroup:
+        group_id = group.group_id
+        if not self.access.allows(context, Operation.DESCRIBE, AclResourceType.GROUP, group_id):
+            return OffsetFetchResponseGroup(group_id=group_id, error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
+        by_id = context.version >= _TOPIC_IDS_FROM
+        named: list[OffsetFetchRequestTopics] | None = None
+        refused: list[OffsetFetchResponseTopics] = []
+        if group.topics is not None:
+            named = []
+            for topic in group.topics:
+                name = self.metadata.image.topic_name(topic.topic_id) if by_id else topic.name
+                if name is None:
+                    refused.append(_failed(topic, ErrorCode.UNKNOWN_TOPIC_ID))
+                else:
+                    named.append(replaced(topic, name=name))
+            forbidden = self._forbidden(named, context)
+            refused += [
+                _failed(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED) for topic in named if topic.name in forbidden
+            ]
+            named = [topic for topic in named if topic.name not in forbidden]
+        found = await self.groups.fetch_offsets(replaced(group, topics=named), require_stable=request.require_stable)
+        if found.error_code:
+            return found
+        topics = list(found.topics)
+        if named is None:
+            forbidden = self._forbidden(topics, context)
+            topics = [topic for topic in topics if topic.name not in forbidden]
+        if by_id:
+            # Topics that have just been deleted have no id any more, and their offsets are about to be deleted too.
+            images = [(topic, self.metadata.image.topics.get(topic.name)) for topic in topics]
+            topics = [replaced(topic, topic_id=image.id) for topic, image in images if image is not None]
+        return OffsetFetchResponseGroup(group_id=found.group_id, topics=[*topics, *refused])
 
-async def _fetch_by_id(
-    groups: GroupCoordinator, metadata: Metadata, group: OffsetFetchRequestGroup, require_stable: bool
-) -> OffsetFetchResponseGroup:
-    named: list[OffsetFetchRequestTopics] | None = None
-    unknown: list[OffsetFetchResponseTopics] = []
-    if group.topics is not None:
-        named = []
-        for topic in group.topics:
-            name = metadata.image.topic_name(topic.topic_id)
-            if name is None:
-                unknown.append(_failed(topic, ErrorCode.UNKNOWN_TOPIC_ID))
-            else:
-                named.append(replaced(topic, name=name))
-    found = await groups.fetch_offsets(replaced(group, topics=named), require_stable=require_stable)
-    if found.error_code:
-        return found
-    topics: list[OffsetFetchResponseTopics] = []
-    for found_topic in found.topics:
-        # Topics that have just been deleted have no id any more, and their offsets are about to be deleted too.
-        image = metadata.image.topics.get(found_topic.name)
-        if image is not None:
-            topics.append(replaced(found_topic, topic_id=image.id))
-    return OffsetFetchResponseGroup(group_id=found.group_id, topics=[*topics, *unknown])
+    def _forbidden(
+        self, topics: Sequence[OffsetFetchRequestTopics | OffsetFetchResponseTopics], context: RequestContext
+    ) -> frozenset[str]:
+        names = (topic.name for topic in topics)
+        return self.access.forbidden(context, Operation.DESCRIBE, AclResourceType.TOPIC, names)
 
 
 def _failed(topic: OffsetFetchRequestTopics, code: int) -> OffsetFetchResponseTopics:

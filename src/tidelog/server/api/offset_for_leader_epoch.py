@@ -13,6 +13,8 @@ from tidelog.protocol.messages.offset_for_leader_epoch_response import (
     OffsetForLeaderEpochResponse,
     OffsetForLeaderTopicResult,
 )
+from tidelog.security.acls import AclResourceType, Operation
+from tidelog.server.access.access import Access
 from tidelog.server.declaration import CLUSTER_ACTION, DESCRIBE_TOPIC, Api
 from tidelog.server.replicas.registry import Replicas
 from tidelog.server.routing.context import RequestContext
@@ -21,12 +23,22 @@ API = Api(key=ApiKey.OFFSET_FOR_LEADER_EPOCH, versions=(2, 4), permissions=(DESC
 
 
 def handle(
-    replicas: Replicas, request: OffsetForLeaderEpochRequest, context: RequestContext
+    access: Access, replicas: Replicas, request: OffsetForLeaderEpochRequest, context: RequestContext
 ) -> OffsetForLeaderEpochResponse:
+    forbidden: frozenset[str] = frozenset()
+    if not access.allows_cluster(context, Operation.CLUSTER_ACTION, quiet=True):
+        names = (topic.topic for topic in request.topics)
+        forbidden = access.forbidden(context, Operation.DESCRIBE, AclResourceType.TOPIC, names)
     return OffsetForLeaderEpochResponse(
         topics=[
             OffsetForLeaderTopicResult(
-                topic=topic.topic, partitions=[_end_of(replicas, topic.topic, wanted) for wanted in topic.partitions]
+                topic=topic.topic,
+                partitions=[
+                    EpochEndOffset(partition=wanted.partition, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+                    if topic.topic in forbidden
+                    else _end_of(replicas, topic.topic, wanted)
+                    for wanted in topic.partitions
+                ],
             )
             for topic in request.topics
         ]

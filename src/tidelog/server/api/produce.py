@@ -37,6 +37,8 @@ from tidelog.protocol.messages.produce_response import (
 from tidelog.protocol.schema import replaced
 from tidelog.records.produce_rules import ProduceRejection
 from tidelog.records.produced_records import RecordsWork
+from tidelog.security.acls import AclResourceType, Operation
+from tidelog.server.access.access import Access
 from tidelog.server.api import legacy_produce
 from tidelog.server.api.ports import Admit, Configuration, Metadata
 from tidelog.server.api.produce_checks import (
@@ -80,6 +82,7 @@ ACKS_ALL = -1
 _KNOWN_ACKS = (ACKS_ALL, 0, 1)
 _TOPIC_IDS_FROM = 13
 _LEADER_HINTS_FROM = 10
+_NOTHING: frozenset[str] = frozenset()
 
 
 class _Appended:
@@ -109,28 +112,54 @@ class ProduceHandler:
     admit: Admit
     configuration: Configuration
     flusher: ReplicaFlusher
+    access: Access
 
     def handle(
         self, request: ProduceRequest, context: RequestContext
     ) -> ProduceResponse | Later[ProduceResponse | None] | None:
         request = _distinct(request)
-        if request.transactional_id is None and has_transactional_batch(request):
+        if not self._may_use_transactional_id(request, context):
             return self._refuse_all(request, context, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        forbidden = self._forbidden(request, context) if self.access.enforced else _NOTHING
         checks = begin_checks(
-            request, context.version, replicas=self.replicas, image=self.metadata.image, now_ms=self.clock.now_ms()
+            request,
+            context.version,
+            replicas=self.replicas,
+            image=self.metadata.image,
+            now_ms=self.clock.now_ms(),
+            forbidden=forbidden,
         )
         admission: Admission | Later[Admission] | None = None
         if self.order.is_free(context.connection) and are_finished(checks):
             if request.transactional_id is None:
-                return self._append_all(request, context, checks, None)
-            admission = self._admit_writes(request, context.version)
+                return self._append_all(request, context, checks, None, forbidden)
+            admission = self._admit_writes(request, context.version, forbidden)
             if isinstance(admission, Admission):
-                return self._append_all(request, context, checks, admission)
+                return self._append_all(request, context, checks, admission, forbidden)
         turn = self.order.take_turn(context.connection)
-        later = Later.run(self._append_in_turn(request, context, checks, turn, admission))
+        later = Later.run(self._append_in_turn(request, context, checks, turn, admission, forbidden))
         # A task that is cancelled before its first step does not end its turn itself.
         later.future.add_done_callback(lambda _: turn.end())
         return later
+
+    def _may_use_transactional_id(self, request: ProduceRequest, context: RequestContext) -> bool:
+        """Only transactional batches need one, and then it must be named."""
+        transactional_id = request.transactional_id
+        if transactional_id is not None and not self.access.enforced:
+            return True
+        if not has_transactional_batch(request):
+            return True
+        return transactional_id is not None and self.access.allows(
+            context, Operation.WRITE, AclResourceType.TRANSACTIONAL_ID, transactional_id
+        )
+
+    def _forbidden(self, request: ProduceRequest, context: RequestContext) -> frozenset[str]:
+        """The names of the topics in it that the producer may not write to."""
+        image = self.metadata.image
+        names = [image.name_of(topic.name, topic.topic_id) for topic in request.topic_data]
+        return self.access.forbidden(
+            context, Operation.WRITE, AclResourceType.TOPIC, [name for name in names if name is not None]
+        )
 
     async def _append_in_turn(
         self,
@@ -139,24 +168,39 @@ class ProduceHandler:
         checks: Checks,
         turn: Turn,
         admission: Admission | Later[Admission] | None,
+        forbidden: frozenset[str],
     ) -> ProduceResponse | None:
         try:
             await finish_checks(checks, self.patient_work)
             await turn.comes()
             if request.transactional_id is not None and admission is None:
-                admission = self._admit_writes(request, context.version)
+                admission = self._admit_writes(request, context.version, forbidden)
             if isinstance(admission, Later):
                 admission = await admission
-            outcome = self._append_all(request, context, checks, admission)
+            outcome = self._append_all(request, context, checks, admission, forbidden)
         finally:
             turn.end()
         return await outcome if isinstance(outcome, Later) else outcome
 
-    def _admit_writes(self, request: ProduceRequest, version: int) -> Admission | Later[Admission]:
-        return admit_produce(request, version, replicas=self.replicas, image=self.metadata.image, admit=self.admit)
+    def _admit_writes(
+        self, request: ProduceRequest, version: int, forbidden: frozenset[str]
+    ) -> Admission | Later[Admission]:
+        return admit_produce(
+            request,
+            version,
+            replicas=self.replicas,
+            image=self.metadata.image,
+            admit=self.admit,
+            forbidden=forbidden,
+        )
 
     def _append_all(
-        self, request: ProduceRequest, context: RequestContext, checks: Checks, admission: Admission | None
+        self,
+        request: ProduceRequest,
+        context: RequestContext,
+        checks: Checks,
+        admission: Admission | None,
+        forbidden: frozenset[str],
     ) -> ProduceResponse | Later[ProduceResponse] | None:
         """Nothing is awaited here: the appends to all partitions are one step."""
         acks = request.acks
@@ -169,9 +213,12 @@ class ProduceHandler:
             answers: list[PartitionProduceResponse] = []
             name = image.topic_name(topic.topic_id) if by_id else image.name_of(topic.name, topic.topic_id)
             for partition in topic.partition_data:
-                replica = (
-                    self.replicas.leader(name, partition.index) if name is not None else ErrorCode.UNKNOWN_TOPIC_ID
-                )
+                if name is None:
+                    replica: Replica | ErrorCode = ErrorCode.UNKNOWN_TOPIC_ID
+                elif name in forbidden:
+                    replica = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+                else:
+                    replica = self.replicas.leader(name, partition.index)
                 checked = checks[len(topics)][len(answers)]
                 assert not isinstance(checked, RecordsWork)
                 answer = self._append(name, partition, replica, checked, acks, context.version, admission)
@@ -198,6 +245,8 @@ class ProduceHandler:
         version: int,
         admission: Admission | None,
     ) -> PartitionProduceResponse:
+        if replica is ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+            return _refused(data.index, replica, None)
         if acks not in _KNOWN_ACKS:
             return _refused(data.index, ErrorCode.INVALID_REQUIRED_ACKS, f"acks={acks}: it must be 0, 1 or -1 (all)")
         if topic is not None and not writable_by_clients(topic):

@@ -18,19 +18,27 @@ from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replicas.replica import Replica
 
 Outcome = CheckedBatches | ProduceRejection
-# By topic and partition, in the order of the request; None where there is no leader here to append anything.
+# By topic and partition, in the order of the request; None where there is no leader here to append anything,
+# or where the producer may not write.
 Checks = list[list[Outcome | RecordsWork | None]]
 
 
 def begin_checks(
-    request: ProduceRequest, version: int, *, replicas: Replicas, image: ClusterImage, now_ms: int
+    request: ProduceRequest,
+    version: int,
+    *,
+    replicas: Replicas,
+    image: ClusterImage,
+    now_ms: int,
+    forbidden: frozenset[str],
 ) -> Checks:
+    """What is for topics that are forbidden to the producer is not looked at."""
     checks: Checks = []
     for topic in request.topic_data:
         name = image.name_of(topic.name, topic.topic_id)
         outcomes: list[Outcome | RecordsWork | None] = []
         for partition in topic.partition_data:
-            replica = replicas.leader(name, partition.index) if name is not None else None
+            replica = None if name is None or name in forbidden else replicas.leader(name, partition.index)
             if not isinstance(replica, Replica) or not writable_by_clients(replica.topic_partition.topic):
                 outcomes.append(None)
                 continue

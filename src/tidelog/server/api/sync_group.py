@@ -8,6 +8,8 @@ from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.sync_group_request import SyncGroupRequest
 from tidelog.protocol.messages.sync_group_response import SyncGroupResponse
 from tidelog.protocol.schema import Message
+from tidelog.security.acls import AclResourceType, Operation
+from tidelog.server.access.access import Access
 from tidelog.server.coordination.groups import GroupCoordinator
 from tidelog.server.declaration import COORDINATOR_FIRST, READ_GROUP, Api
 from tidelog.server.routing.context import RequestContext
@@ -19,7 +21,11 @@ API = Api(key=ApiKey.SYNC_GROUP, versions=(0, 5), permissions=(READ_GROUP,), dif
 _NAMES_PROTOCOL_FROM = 5
 
 
-def handle(groups: GroupCoordinator, request: SyncGroupRequest, context: RequestContext) -> Message | Later[Message]:
+def handle(
+    access: Access, groups: GroupCoordinator, request: SyncGroupRequest, context: RequestContext
+) -> Message | Later[Message]:
     if context.version >= _NAMES_PROTOCOL_FROM and (request.protocol_type is None or request.protocol_name is None):
         return SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    if not access.allows(context, Operation.READ, AclResourceType.GROUP, request.group_id):
+        return SyncGroupResponse(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
     return groups.ask(request.group_id, request, context)

@@ -32,9 +32,16 @@ class WriteRefusal:
 
 
 def admit_produce(
-    request: ProduceRequest, version: int, *, replicas: Replicas, image: ClusterImage, admit: Admit
+    request: ProduceRequest,
+    version: int,
+    *,
+    replicas: Replicas,
+    image: ClusterImage,
+    admit: Admit,
+    forbidden: frozenset[str],
 ) -> Admission | Later[Admission]:
-    """Ask for all transactional batches of a request at once. Their other errors are found later.
+    """Ask for all transactional batches of a request at once, but for those of forbidden topics. Their other errors
+    are found later.
 
     Most of them continue a transaction that is open in their partition, and need no verification.
     """
@@ -43,6 +50,8 @@ def admit_produce(
     producers: set[ProducerIdentity] = set()
     for topic in request.topic_data:
         name = image.name_of(topic.name, topic.topic_id)
+        if name in forbidden:
+            continue
         for partition in topic.partition_data:
             replica = ErrorCode.UNKNOWN_TOPIC_ID if name is None else replicas.leader(name, partition.index)
             if not isinstance(replica, Replica) or partition.records is None:

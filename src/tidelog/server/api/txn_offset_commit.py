@@ -23,6 +23,8 @@ from tidelog.protocol.messages.txn_offset_commit_response import (
     TxnOffsetCommitResponseTopic,
 )
 from tidelog.protocol.schema import Message, replaced
+from tidelog.security.acls import AclResourceType, Operation
+from tidelog.server.access.access import Access
 from tidelog.server.api.ports import Admit, Metadata
 from tidelog.server.coordination.groups import GroupCoordinator
 from tidelog.server.coordination.verification import Admission, ClientLevel, Write, is_coordinator_away
@@ -41,18 +43,26 @@ _KNOWS_LOADING_FROM = 2
 
 
 class TxnOffsetCommitHandler:
-    def __init__(self, *, admit: Admit, metadata: Metadata, replicas: Replicas, groups: GroupCoordinator) -> None:
+    def __init__(
+        self, *, access: Access, admit: Admit, metadata: Metadata, replicas: Replicas, groups: GroupCoordinator
+    ) -> None:
+        self._access = access
         self._admit = admit
         self._metadata = metadata
         self._replicas = replicas
         self._groups = groups
 
     def handle(self, request: TxnOffsetCommitRequest, context: RequestContext) -> Message | Later[Message]:
+        transactional_id = request.transactional_id
+        if not self._access.allows(context, Operation.WRITE, AclResourceType.TRANSACTIONAL_ID, transactional_id):
+            return _refused(request, context.version, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        if not self._access.allows(context, Operation.READ, AclResourceType.GROUP, request.group_id):
+            return _refused(request, context.version, ErrorCode.GROUP_AUTHORIZATION_FAILED)
         if not request.group_id:
             return _refused(request, context.version, ErrorCode.INVALID_GROUP_ID)
-        missing = {topic.name for topic in request.topics if topic.name not in self._metadata.image.topics}
+        missing = self._not_to_be_committed(request, context)
         if missing and len(missing) == len({topic.name for topic in request.topics}):
-            return _refused(request, context.version, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            return TxnOffsetCommitResponse(topics=_refused_topics(request, context.version, missing))
         level = _level(context.version)
         replica = self._replicas.leader(CONSUMER_OFFSETS_TOPIC, self._groups.partition_of(request.group_id))
         if isinstance(replica, ErrorCode):
@@ -68,13 +78,22 @@ class TxnOffsetCommitHandler:
 
         return Later.run(commit_when_admitted(admission))
 
+    def _not_to_be_committed(self, request: TxnOffsetCommitRequest, context: RequestContext) -> dict[str, ErrorCode]:
+        """The topics that the client may not read, and those that do not exist."""
+        names = [topic.name for topic in request.topics]
+        forbidden = self._access.forbidden(context, Operation.READ, AclResourceType.TOPIC, names)
+        missing = (name for name in names if name not in self._metadata.image.topics)
+        return dict.fromkeys(missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) | dict.fromkeys(
+            forbidden, ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        )
+
     def _commit(
         self,
         request: TxnOffsetCommitRequest,
         context: RequestContext,
         replica: Replica,
         admission: Admission,
-        missing: set[str],
+        missing: dict[str, ErrorCode],
     ) -> Message | Later[Message]:
         code = admission.refused.get(replica.topic_partition)
         if code is None and not _still_open(replica, request, admission):
@@ -84,8 +103,7 @@ class TxnOffsetCommitHandler:
             return _refused(request, context.version, _for_group_client(code, context.version))
         unknown: Sequence[TxnOffsetCommitResponseTopic] = ()
         if missing:
-            absent = replaced(request, topics=[topic for topic in request.topics if topic.name in missing])
-            unknown = _refused(absent, context.version, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION).topics
+            unknown = _refused_topics(request, context.version, missing)
             request = replaced(request, topics=[topic for topic in request.topics if topic.name not in missing])
         # The group's decision is appended before anything else can happen, so the check above still holds.
         outcome = self._groups.ask(request.group_id, request, context)
@@ -137,6 +155,16 @@ def _in_older_words(
     partitions: Sequence[TxnOffsetCommitResponsePartition], version: int
 ) -> list[TxnOffsetCommitResponsePartition]:
     return [replaced(each, error_code=_understood(ErrorCode(each.error_code), version)) for each in partitions]
+
+
+def _refused_topics(
+    request: TxnOffsetCommitRequest, version: int, codes: dict[str, ErrorCode]
+) -> list[TxnOffsetCommitResponseTopic]:
+    refused_topics: list[TxnOffsetCommitResponseTopic] = []
+    for topic in request.topics:
+        if topic.name in codes:
+            refused_topics += _refused(replaced(request, topics=[topic]), version, codes[topic.name]).topics
+    return refused_topics
 
 
 def _refused(request: TxnOffsetCommitRequest, version: int, code: ErrorCode) -> TxnOffsetCommitResponse:

@@ -20,9 +20,13 @@ from tidelog.protocol.messages.write_txn_markers_response import (
     WritableTxnMarkerTopicResult,
     WriteTxnMarkersResponse,
 )
+from tidelog.protocol.schema import Message
 from tidelog.records.control import EndTransactionMarker
+from tidelog.security.acls import Operation
+from tidelog.server.access.access import Access, cluster_refusal
 from tidelog.server.coordination.markers import AppendedMarker, MarkerAppends, known_at_once, when_committed
 from tidelog.server.declaration import ALTER_CLUSTER, CLUSTER_ACTION, Api
+from tidelog.server.replies.error_replies import refused
 from tidelog.server.routing.context import RequestContext
 
 API = Api(key=ApiKey.WRITE_TXN_MARKERS, versions=(1, 2), permissions=(CLUSTER_ACTION, ALTER_CLUSTER))
@@ -31,8 +35,11 @@ Outcomes = dict[TopicPartition, AppendedMarker]
 
 
 def handle(
-    marker_appends: MarkerAppends, request: WriteTxnMarkersRequest, context: RequestContext
-) -> WriteTxnMarkersResponse | Later[WriteTxnMarkersResponse]:
+    access: Access, marker_appends: MarkerAppends, request: WriteTxnMarkersRequest, context: RequestContext
+) -> Message | Later[WriteTxnMarkersResponse]:
+    may_alter = access.allows_cluster(context, Operation.ALTER, quiet=True)
+    if not may_alter and not access.allows_cluster(context, Operation.CLUSTER_ACTION):
+        return refused(API, request, context.version, cluster_refusal(Operation.CLUSTER_ACTION))
     written = [(marker.producer_id, _write(marker_appends, marker)) for marker in request.markers]
     at_once = [
         (producer_id, codes) for producer_id, outcomes in written if (codes := known_at_once(outcomes)) is not None

@@ -11,11 +11,10 @@ from collections.abc import Sequence
 
 from tidelog.config.alteration import AlterOperation
 from tidelog.model.errors import ApiError, ErrorCode
-from tidelog.server.observability.logs import STATE_CHANGE_LOGGER
+from tidelog.server.observability.logs import AUTHORIZER_LOGGER, STATE_CHANGE_LOGGER, TRACE
 
 ROOT = "root"
 OURS = "tidelog"
-TRACE = 5
 # Kafka's names, the most severe first. Python has a number for each.
 LEVELS = {
     "FATAL": logging.CRITICAL,
@@ -66,7 +65,7 @@ def alter_log_levels(changes: Sequence[tuple[str, int, str | None]], *, validate
 
 
 def _is_ours(name: str) -> bool:
-    return name in (OURS, STATE_CHANGE_LOGGER) or name.startswith(f"{OURS}.")
+    return name in (OURS, STATE_CHANGE_LOGGER, AUTHORIZER_LOGGER) or name.startswith(f"{OURS}.")
 
 
 def _logger(name: str) -> logging.Logger:

@@ -85,8 +85,13 @@ class GroupCoordinator(CoordinatorRuntime[GroupShard]):
 
     # -- requests ------------------------------------------------------------------------------------------------
 
-    def ask(self, group_id: str, message: Message, client: AskingClient) -> Message | Later[Message]:
-        """The reply to a request that concerns one group, or what to await for it."""
+    def ask(
+        self, group_id: str, message: Message, client: AskingClient, *, sees: Callable[[str], bool] | None = None
+    ) -> Message | Later[Message]:
+        """The reply to a request that concerns one group, or what to await for it.
+
+        `sees` is whether a regular expression of the client finds the topic of a name; by default it finds all.
+        """
         is_new = isinstance(message, JoinGroupRequest | ConsumerGroupHeartbeatRequest) and not message.member_id
         request = ShardRequest(
             token=self.new_token(),
@@ -94,6 +99,7 @@ class GroupCoordinator(CoordinatorRuntime[GroupShard]):
             version=client.version,
             client_id=client.client_id or "",
             client_host=client.client_host,
+            sees=sees,
             fresh_id=str(UUID(bytes=self._randomness.random_bytes(16), version=4)) if is_new else "",
         )
         return self.submit(request, self.runtime_of(group_id))

@@ -1,7 +1,8 @@
 """Log lines that clients or other nodes can cause at will: the first ones are shown, the rest are counted.
 
 A client that asks nine times a second, or one that sends garbage, must not fill the log and hide what matters.
-Lines are the same if they come from the same place in the code, whatever values they name.
+Lines are the same if they come from the same place in the code, whatever values they name; or, where whoever logs says
+what they have in common (`throttled_as`), if that is the same.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from dataclasses import dataclass
 WINDOW_SECONDS = 60.0
 # So many of the same in a window are shown, the rest is counted.
 SHOWN = 10
+# Of those that say what they have in common, such as all that one client is denied.
+SHOWN_TOGETHER = 100
 # What happens on the disk or in the quorum cannot be caused at will, and each line of it counts.
 THROTTLED = ("tidelog.server", "tidelog.network")
 
@@ -38,13 +41,14 @@ class LogThrottle(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         now = self._clock()
         self._close_old(now)
-        if record.levelno < logging.WARNING or not record.name.startswith(THROTTLED):
+        common = getattr(record, "throttled_as", None) if record.levelno >= logging.INFO else None
+        if common is None and (record.levelno < logging.WARNING or not record.name.startswith(THROTTLED)):
             return True
-        key = (record.name, str(record.msg))
+        key = (record.name, str(record.msg) if common is None else common)
         window = self._windows.get(key)
         if window is None:
             window = self._windows[key] = _Window(started=now)
-        if window.shown < SHOWN:
+        if window.shown < (SHOWN if common is None else SHOWN_TOGETHER):
             window.shown += 1
             return True
         if not window.hidden:

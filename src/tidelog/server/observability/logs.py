@@ -17,6 +17,12 @@ STATE_CHANGE_LOGGER = "state.change.logger"
 # line for a violation; on a real broker each is worth a report.
 INVARIANT_LOGGER = "tidelog.invariants"
 
+# Kafka's own name for the log of decisions about access.
+AUTHORIZER_LOGGER = "kafka.authorizer.logger"
+
+# Below DEBUG, as in Kafka. Python has no name for it.
+TRACE = 5
+
 FORMATS = ("text", "json")
 
 

@@ -216,7 +216,7 @@ class ActiveController:
 
     async def perform(self, request: Message) -> Message:
         """Decide, append, commit, answer. Raises ApiError: NOT_CONTROLLER, or what the disk says."""
-        await self._wait_until_active()
+        await self.wait_until_active()
         if isinstance(request, DescribeQuorumRequest):
             return self.quorum.describe(request)
         if isinstance(request, BrokerHeartbeatRequest):
@@ -237,7 +237,8 @@ class ActiveController:
                 self._sessions.heard(request.broker_id, self.clock.monotonic_ms())
         return response
 
-    async def _wait_until_active(self) -> None:
+    async def wait_until_active(self) -> None:
+        """Raises ApiError with NOT_CONTROLLER if this node does not become the active controller soon."""
         activation = self._activation
         if self._epoch is None and activation is not None and not activation.done():
             await asyncio.wait([activation], timeout=ACTIVATION_SECONDS)

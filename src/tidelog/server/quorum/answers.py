@@ -10,10 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.protocol.messages.delete_topics_request import DeleteTopicsRequest
 from tidelog.protocol.messages.delete_topics_response import DeletableTopicResult, DeleteTopicsResponse
 from tidelog.protocol.messages.envelope_request import EnvelopeRequest
 from tidelog.protocol.messages.envelope_response import EnvelopeResponse
 from tidelog.protocol.schema import Message
+from tidelog.server.access.access import Access
+from tidelog.server.access.audit import Caller
+from tidelog.server.access.controller_requests import allowed_part
+from tidelog.server.access.guards import whole_operation
 from tidelog.server.declaration import Api
 from tidelog.server.observability.metrics import error_codes
 from tidelog.server.quorum.active_controller import ActiveController
@@ -32,12 +37,16 @@ class ControllerAnswers:
 
     controller: ActiveController
     apis: Mapping[int, Api]
+    access: Access
 
-    async def answer(self, request: Message, version: int) -> Message:
-        """Always a reply: whatever goes wrong becomes an error in the shape of the API."""
+    async def answer(self, request: Message, version: int, caller: Caller) -> Message:
+        """Always a reply: whatever goes wrong becomes an error in the shape of the API.
+
+        `caller` is the client, also if a broker has passed its request on.
+        """
         api = self.apis[request.SCHEMA.api_key]
         try:
-            response = await self.controller.perform(request)
+            response = await self._perform(api, request, caller)
         except ApiError as error:
             response = refused(api, request, version, error)
         except Exception:
@@ -49,14 +58,28 @@ class ControllerAnswers:
             return DeleteTopicsResponse(responses=[_in_older_words(result) for result in response.responses])
         return response
 
+    async def _perform(self, api: Api, request: Message, caller: Caller) -> Message:
+        """What the client may ask for, and a refusal of the rest. Raises ApiError."""
+        if not self.access.is_ready_for(caller):
+            # Whoever is the active controller knows the ACLs.
+            await self.controller.wait_until_active()
+        operation = whole_operation(api)
+        # The others are not for clients, and were checked with their connection.
+        if operation is not None and api.is_forwarded:
+            self.access.require_cluster(caller, operation)
+        if isinstance(request, DeleteTopicsRequest) and not self.controller.config.delete_topic_enable:
+            return await self.controller.perform(request)
+        allowed = allowed_part(self.access, caller, request, self.controller.metadata.latest)
+        return allowed.complete(await self.controller.perform(allowed.request))
+
     async def open(self, envelope: EnvelopeRequest) -> EnvelopeResponse:
-        """The answer to what is in the envelope."""
+        """The answer to what is in the envelope, which the sender was allowed to send."""
         try:
             forwarded = unseal(envelope, self.apis)
         except ApiError as error:
             logger.warning("refusing an envelope with %s: %s", error.code.name, error.message)
             return EnvelopeResponse(error_code=error.code)
-        response = await self.answer(forwarded.request, forwarded.version)
+        response = await self.answer(forwarded.request, forwarded.version, forwarded)
         if ErrorCode.NOT_CONTROLLER in error_codes(response):
             # Meant for the broker, which asks the next controller. The client does not know who that is.
             return EnvelopeResponse(error_code=ErrorCode.NOT_CONTROLLER)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tidelog.server.access.access import Access
 from tidelog.server.notice import Notice
 from tidelog.server.quorum.active_controller import ActiveController
 from tidelog.server.quorum.answers import ControllerAnswers
@@ -24,6 +25,7 @@ class ControlPlane:
     quorum: QuorumRuntime
     leader_watch: LeaderWatch
     metadata: MetadataFollower
+    access: Access
     snapshots: SnapshotTaker
     controller: ActiveController | None
     # What the controller of this node answers.

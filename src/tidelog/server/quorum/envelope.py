@@ -28,6 +28,7 @@ from tidelog.protocol.messages.default_principal_data import DefaultPrincipalDat
 from tidelog.protocol.messages.envelope_request import EnvelopeRequest
 from tidelog.protocol.messages.envelope_response import EnvelopeResponse
 from tidelog.protocol.schema import Message, covers
+from tidelog.security.acls import acl_host
 from tidelog.server.declaration import Api
 
 # An envelope is larger than the request in it: by its own header, the principal and the address.
@@ -50,6 +51,10 @@ class Forwarded:
     principal: Principal
     client_address: str
     request: Message
+
+    @property
+    def acl_host(self) -> str:
+        return acl_host(self.client_address)
 
 
 def seal(request_data: bytes, principal: Principal, client_host: str) -> EnvelopeRequest:

@@ -32,6 +32,8 @@ class MetadataFollower:
         self._next_offset = log.start_offset
         self._waits: list[tuple[int, asyncio.Future[None]]] = []
         self.latest = ClusterImage(cluster_id=cluster_id)
+        # Whether `latest` has been everything that was committed, as far as this node knew, since it started.
+        self.is_loaded = False
         # Of the last batch in the image: what a snapshot of it is named after, and how old it is.
         self.epoch = 0
         self.timestamp_ms = 0
@@ -57,6 +59,7 @@ class MetadataFollower:
             self.publisher.offer(self.latest, delta)
             if number % BATCHES_PER_STEP == BATCHES_PER_STEP - 1:
                 await asyncio.sleep(0)
+        self.is_loaded = True
         self.applied()
 
     def installed(self, snapshot_id: SnapshotId, content: SnapshotContent) -> None:

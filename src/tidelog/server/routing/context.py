@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tidelog.model.principal import ANONYMOUS, Principal
+from tidelog.model.principal import Principal
 from tidelog.network.frame_receiver import Frame
 from tidelog.network.server_connection import ServerConnection
+from tidelog.security.acls import acl_host
 
 
 @dataclass(slots=True, kw_only=True)
@@ -23,8 +24,17 @@ class RequestContext:
 
     @property
     def principal(self) -> Principal:
-        """Who asks. No listener asks for credentials yet."""
-        return ANONYMOUS
+        """Who asks, as far as the connection has shown it."""
+        return self.connection.principal
+
+    @property
+    def peer_host(self) -> str:
+        return self.connection.peer_host
+
+    @property
+    def acl_host(self) -> str:
+        """The client's address as ACLs name it."""
+        return acl_host(self.connection.peer_host)
 
     @property
     def listener(self) -> str:

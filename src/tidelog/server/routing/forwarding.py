@@ -38,7 +38,7 @@ class AnsweredHere:
         self._answers = answers
 
     async def forward(self, api: Api, request: Message, context: RequestContext) -> Message:
-        return await self._answers.answer(request, context.version)
+        return await self._answers.answer(request, context.version, context)
 
     forward_part = forward
 
