@@ -147,3 +147,25 @@ def test_a_closed_output_is_no_failure() -> None:
     done = subprocess.run(line, shell=True, capture_output=True, text=True, timeout=60, check=True, env=environment)
     assert done.stdout == "[\n"
     assert "Traceback" not in done.stderr
+
+
+def test_a_file_for_java_serves_every_command(tidelog: Command, tmp_path: Path) -> None:
+    """Its cluster counts unless another one is given, and what concerns other clients is left out."""
+    address, other = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
+    file = tmp_path / "client.properties"
+    file.write_text(
+        f"bootstrap.servers={address}\nsecurity.protocol=SASL_PLAINTEXT\nsasl.mechanism=SCRAM-SHA-512\n"
+        "sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required \\\n"
+        '    username="alice" password="planted;secret";\n'
+        "acks=all\ngroup.id=mine\nkey.serializer=org.apache.kafka.common.serialization.StringSerializer\n"
+    )
+    option = ("--command-config", str(file))
+    consume = ("consume", "--topic", "t")
+    for command in (("topics", "--list"), ("groups", "--list"), consume, ("transactions", *option, "list")):
+        failed = tidelog(*command, *(() if option[0] in command else option), code=1).stderr
+        assert f"no broker answers at {address}" in failed
+        assert "planted" not in failed
+    assert other in tidelog("topics", "--list", "-b", other, "--command-config", str(file), code=1).stderr
+    file.write_text("securty.protocol=SSL\n")
+    failed = tidelog("topics", "--list", "--command-config", str(file), code=1).stderr
+    assert "securty.protocol is not a property of clients; did you mean security.protocol?" in failed

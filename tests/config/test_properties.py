@@ -46,9 +46,9 @@ def test_files_are_read_as_java_reads_them(text: str, expected: dict[str, str]) 
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("a=1\nb=\\u00g0", r"line 2: \\u00g0 is not an escape"),
-        ("a=\\u12", r"line 1: \\u12 is not an escape"),
-        ("=1", "line 1: '=1' has no name"),
+        ("a=1\nb=\\u00g0", "line 2: a backslash with u is not an escape there"),
+        ("a=\\u12", "line 1: a backslash with u is not an escape there"),
+        ("=1", "line 1 has no name before the separator"),
         ("a=1\n\na=2", "line 3: a is already set on line 1"),
         ("# c\na=1\\\n2\n\na=3", "line 5: a is already set on line 2"),
     ],

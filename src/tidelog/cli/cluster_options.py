@@ -8,12 +8,11 @@ from typing import Any
 
 from tidelog.cli.output import print_json, print_lines
 from tidelog.cli.session import (
-    DEFAULT_SERVERS,
     BootstrapServer,
     CommandConfig,
     CommandFailure,
     Json,
-    read_properties,
+    client_properties,
 )
 from tidelog.client.admin import Admin
 from tidelog.model.errors import ApiError
@@ -21,12 +20,12 @@ from tidelog.model.errors import ApiError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterOptions:
-    bootstrap_server: BootstrapServer = DEFAULT_SERVERS
+    bootstrap_server: BootstrapServer = None
     command_config: CommandConfig = None
     as_json: Json = False
 
     def admin(self) -> Admin:
-        return Admin(config={**read_properties(self.command_config), "bootstrap.servers": self.bootstrap_server})
+        return Admin(config=client_properties(self.command_config, self.bootstrap_server))
 
     def show(self, document: object, lines: Iterable[str]) -> None:
         """Print the one as JSON for programs, or the others for everybody else."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from tidelog.client.offset_reset import parse_offset_reset
 from tidelog.client.options import (
@@ -42,6 +42,10 @@ MAX_IN_FLIGHT_IDEMPOTENT = 5
 # The header of a batch, and a record without key and value.
 SMALLEST_BATCH = HEADER_SIZE + SMALLEST_RECORD
 
+V = TypeVar("V")
+
+_OF_SOME_CLIENTS = (PRODUCER_OPTIONS.keys() | CONSUMER_OPTIONS.keys()) - CLIENT_OPTIONS.keys()
+
 OptionValue = str | int | float | bool | Iterable[str] | TokenProvider | None
 Options = Mapping[str, OptionValue]
 
@@ -50,6 +54,11 @@ def given_options(bootstrap_servers: OptionValue, config: Options | None, option
     """All that a client was created with, in one mapping."""
     servers = {} if bootstrap_servers is None else {"bootstrap.servers": bootstrap_servers}
     return {**(config or {}), **options, **servers}
+
+
+def options_of_any_client(options: Mapping[str, V]) -> dict[str, V]:
+    """Without those that only producers or consumers have: for an admin with the options of one of these."""
+    return {name: value for name, value in options.items() if name.replace("_", ".") not in _OF_SOME_CLIENTS}
 
 
 def client_config(options: Options) -> ClientConfig:

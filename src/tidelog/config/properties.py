@@ -30,7 +30,8 @@ def parse_properties(text: str) -> dict[str, str]:
         if rest[:1] in ("=", ":"):
             rest = rest[1:].lstrip(_BLANKS)
         if not name:
-            raise InvalidConfig(f"line {number}: {line!r} has no name before the separator")
+            # The line is not shown: it may have a password.
+            raise InvalidConfig(f"line {number} has no name before the separator")
         if name in numbers:
             raise InvalidConfig(f"line {number}: {name} is already set on line {numbers[name]}")
         properties[name] = _unescape(rest, number)
@@ -84,7 +85,7 @@ def _unescape(text: str, number: int) -> str:
             return _ESCAPES.get(escape["letter"], escape["letter"])
         if not _FOUR_DIGITS.fullmatch(escape["digits"]):
             raise InvalidConfig(
-                f"line {number}: \\u{escape['digits']} is not an escape; four hexadecimal digits must follow"
+                f"line {number}: a backslash with u is not an escape there; four hexadecimal digits must follow"
             )
         return chr(int(escape["digits"], 16))
 

@@ -12,18 +12,18 @@ import typer
 
 from tidelog.cli.record_format import Formatter, InvalidFormat, json_variant, make_formatter
 from tidelog.cli.session import (
-    DEFAULT_SERVERS,
     BootstrapServer,
     CommandFailure,
     Json,
-    read_properties,
+    client_properties,
     run,
     split_properties,
 )
 from tidelog.cli.topic_selection import compile_pattern
 from tidelog.client.admin import Admin
-from tidelog.client.config import Options
+from tidelog.client.config import Options, options_of_any_client
 from tidelog.client.consumer import Consumer
+from tidelog.client.options import CONSUMER_OPTIONS
 from tidelog.model.ids import TopicPartition
 
 # How long one poll waits, so that time limits are looked at often enough.
@@ -35,7 +35,7 @@ def consume(
     include: Annotated[
         str | None, typer.Option("--include", "--whitelist", help="Read all topics that match this expression.")
     ] = None,
-    bootstrap_server: BootstrapServer = DEFAULT_SERVERS,
+    bootstrap_server: BootstrapServer = None,
     from_beginning: Annotated[
         bool, typer.Option("--from-beginning", help="Start with the first record, unless the group has an offset.")
     ] = False,
@@ -124,9 +124,8 @@ def consume(
     except InvalidFormat as error:
         raise typer.BadParameter(str(error), param_hint="--property, --formatter") from error
     options = {
-        **read_properties(consumer_config),
+        **client_properties(consumer_config, bootstrap_server, CONSUMER_OPTIONS),
         **split_properties("--consumer-property", consumer_property or ()),
-        "bootstrap.servers": bootstrap_server,
         "isolation.level": isolation_level,
     }
     if group is not None:
@@ -185,7 +184,7 @@ async def _consume(
     start: int | str,
     reading: _RecordReading,
 ) -> None:
-    topics = [topic] if topic is not None else await _matching_topics(options["bootstrap.servers"], include or "")
+    topics = [topic] if topic is not None else await _matching_topics(options, include or "")
     if partition is None:
         async with Consumer(*topics, config=options) as consumer:
             await reading.read(consumer)
@@ -206,9 +205,9 @@ async def _consume(
         await reading.read(consumer)
 
 
-async def _matching_topics(servers: object, pattern: str) -> list[str]:
+async def _matching_topics(options: Options, pattern: str) -> list[str]:
     expression = compile_pattern(pattern, "--include")
-    async with Admin(str(servers)) as admin:
+    async with Admin(config=options_of_any_client(options)) as admin:
         names = [one.name for one in await admin.list_topics(internal=False) if expression.fullmatch(one.name)]
     if not names:
         raise CommandFailure(f"no topic matches {pattern!r}; `tidelog topics --list` shows those that exist")

@@ -11,10 +11,13 @@ import typer
 
 from tidelog.cli.option_groups import with_groups
 from tidelog.cli.output import print_lines
-from tidelog.cli.session import DEFAULT_SERVERS, CommandFailure, split_properties
+from tidelog.cli.session import DEFAULT_SERVERS, CommandFailure, client_properties, split_properties
+from tidelog.client.options import CONSUMER_OPTIONS, PRODUCER_OPTIONS
+from tidelog.config.definitions import ConfigDefinition
 
 DEFAULT_RETRY = "10 minutes"
 LOOPBACK = "127.0.0.1"
+_SERVERS_SHOWN = f"bootstrap.servers in the file, or {DEFAULT_SERVERS}"
 
 _HELP = """Run a ready pipeline on Spark: exactly once, and resuming after a crash.
 
@@ -44,6 +47,13 @@ TargetOptions = Annotated[
     list[str] | None, typer.Option("--target-option", metavar="NAME=VALUE", help="An option of the sink. Repeatable.")
 ]
 
+TargetConfig = Annotated[
+    Path | None,
+    typer.Option(
+        "--producer.config", metavar="FILE", help="A file with properties of the cluster to write to, as for producers."
+    ),
+]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputOptions:
@@ -54,8 +64,24 @@ class InputOptions:
         str, typer.Option("--topic-pattern", metavar="REGEX", help="Topics to read: all whose names match.")
     ] = ""
     bootstrap_server: Annotated[
-        str, typer.Option("--bootstrap-server", "-b", metavar="HOST:PORT,...", help="The cluster to read from.")
-    ] = DEFAULT_SERVERS
+        str | None,
+        typer.Option(
+            "--bootstrap-server",
+            "-b",
+            metavar="HOST:PORT,...",
+            show_default=_SERVERS_SHOWN,
+            help="The cluster to read from.",
+        ),
+    ] = None
+    consumer_config: Annotated[
+        Path | None,
+        typer.Option(
+            "--consumer.config",
+            "--command-config",
+            metavar="FILE",
+            help="A file with properties of the cluster to read from, as for consumers.",
+        ),
+    ] = None
     start: Annotated[
         str, typer.Option("--from", metavar="OFFSETS", help="Where a new pipeline begins: earliest, latest, or JSON.")
     ] = "earliest"
@@ -68,13 +94,14 @@ class InputOptions:
     ] = None
 
     def table(self) -> dict[str, Any]:
+        servers, options = _cluster(self.consumer_config, self.bootstrap_server, CONSUMER_OPTIONS)
         return {
-            "bootstrap_servers": self.bootstrap_server,
+            "bootstrap_servers": servers,
             "topics": self.topic or [],
             "topic_pattern": self.topic_pattern,
             "starting_offsets": self.start,
             "max_records_per_batch": self.max_records_per_batch,
-            "options": split_properties("--source-option", self.source_option or ()),
+            "options": {**options, **split_properties("--source-option", self.source_option or ())},
         }
 
 
@@ -257,6 +284,7 @@ def transform(
         str, typer.Option("--state-store", help="Where state is kept: memory or rocksdb.")
     ] = "memory",
     to_bootstrap_server: TargetServers = "",
+    producer_config: TargetConfig = None,
     target_option: TargetOptions = None,
     job: JobOptions,
 ) -> None:
@@ -281,7 +309,12 @@ def transform(
                 "watermark": watermark,
                 "state_store": state_store,
             },
-            "target": _target(to_bootstrap_server or records.bootstrap_server, target_option, topic=to),
+            "target": _target(
+                to_bootstrap_server or (None if producer_config else records.bootstrap_server),
+                producer_config or (None if to_bootstrap_server else records.consumer_config),
+                target_option,
+                topic=to,
+            ),
         },
     )
 
@@ -294,8 +327,24 @@ def outbox(
     url: Annotated[str, typer.Option("--url", help="postgresql://user@host/database or sqlite:///file.db.")],
     table: Annotated[str, typer.Option("--table", help="The outbox table.")] = "outbox",
     bootstrap_server: Annotated[
-        str, typer.Option("--bootstrap-server", "-b", metavar="HOST:PORT,...", help="The cluster to write to.")
-    ] = DEFAULT_SERVERS,
+        str | None,
+        typer.Option(
+            "--bootstrap-server",
+            "-b",
+            metavar="HOST:PORT,...",
+            show_default=_SERVERS_SHOWN,
+            help="The cluster to write to.",
+        ),
+    ] = None,
+    producer_config: Annotated[
+        Path | None,
+        typer.Option(
+            "--producer.config",
+            "--command-config",
+            metavar="FILE",
+            help="A file with properties of the cluster, as for producers.",
+        ),
+    ] = None,
     mode: Annotated[
         str, typer.Option("--mode", help="poll queries the table, log reads PostgreSQL's write-ahead log.")
     ] = "poll",
@@ -342,7 +391,7 @@ def outbox(
                 "topic_partitions": topic_partitions,
                 "options": split_properties("--option", option or ()),
             },
-            "target": _target(bootstrap_server, target_option),
+            "target": _target(bootstrap_server, producer_config, target_option),
         },
     )
 
@@ -362,6 +411,7 @@ def mirror(
         str, typer.Option("--topic-prefix", help="A prefix for the names of topics at the target.")
     ] = "",
     verify: Annotated[bool, typer.Option("--verify", help="Compare both sides record by record, and exit.")] = False,
+    producer_config: TargetConfig = None,
     target_option: TargetOptions = None,
     job: JobOptions,
 ) -> None:
@@ -381,18 +431,28 @@ def mirror(
         {
             **job.tables(name),
             "source": records.table(),
-            "target": _target(to_bootstrap_server, target_option),
+            "target": _target(to_bootstrap_server, producer_config, target_option),
             "mirror": {"groups": groups, "translate_groups": translate_groups, "topic_prefix": topic_prefix},
         },
     )
 
 
-def _target(servers: str, options: list[str] | None, topic: str = "") -> dict[str, Any]:
+def _target(servers: str | None, file: Path | None, options: list[str] | None, topic: str = "") -> dict[str, Any]:
+    found, from_file = _cluster(file, servers, PRODUCER_OPTIONS)
     return {
-        "bootstrap_servers": servers,
+        "bootstrap_servers": found,
         "topic": topic,
-        "options": split_properties("--target-option", options or ()),
+        "options": {**from_file, **split_properties("--target-option", options or ())},
     }
+
+
+def _cluster(
+    file: Path | None, servers: str | None, known: Mapping[str, ConfigDefinition]
+) -> tuple[str, dict[str, str]]:
+    """Where the cluster is, and the properties of a file as options of Spark."""
+    properties = client_properties(file, servers, known)
+    found = str(properties.pop("bootstrap.servers"))
+    return found, {f"kafka.{name}": str(value) for name, value in properties.items()}
 
 
 def _run_settings(kind: str, tables: Mapping[str, Any]) -> None:

@@ -19,15 +19,15 @@ from tidelog.cli.line_reader import (
     make_line_reader,
 )
 from tidelog.cli.session import (
-    DEFAULT_SERVERS,
     BootstrapServer,
     CommandFailure,
-    read_properties,
+    client_properties,
     run,
     split_properties,
 )
 from tidelog.client.config import Options
 from tidelog.client.errors import DeliveryFailed
+from tidelog.client.options import PRODUCER_OPTIONS
 from tidelog.client.producer.producer import Delivery, Producer
 from tidelog.records.record import Header
 
@@ -36,7 +36,7 @@ _READ_BYTES = 256 * 1024
 
 def produce(
     topic: Annotated[str, typer.Option("--topic", help="The topic to send to.")],
-    bootstrap_server: BootstrapServer = DEFAULT_SERVERS,
+    bootstrap_server: BootstrapServer = None,
     key_separator: Annotated[
         str | None, typer.Option("--key-separator", help="Separates key and value of a line. Sets parse.key=true.")
     ] = None,
@@ -95,9 +95,8 @@ def produce(
     """
     reader = _reader(split_properties("--property", reader_property or ()), key_separator, headers)
     options = {
-        **read_properties(producer_config),
+        **client_properties(producer_config, bootstrap_server, PRODUCER_OPTIONS),
         **split_properties("--producer-property", producer_property or ()),
-        "bootstrap.servers": bootstrap_server,
     }
     for name, value in (
         ("compression.type", compression_codec),

@@ -15,7 +15,7 @@ import typer
 from tidelog.cli.cluster_options import ClusterOptions
 from tidelog.cli.option_groups import with_groups
 from tidelog.cli.output import columns
-from tidelog.cli.session import DEFAULT_SERVERS, BootstrapServer, CommandConfig, CommandFailure, Json, run
+from tidelog.cli.session import BootstrapServer, CommandConfig, CommandFailure, Json, run
 from tidelog.client.admin import Admin, HangingTransaction, ProducerState, TransactionDescription, TransactionListing
 from tidelog.model.ids import TopicPartition
 
@@ -35,7 +35,7 @@ transactions = typer.Typer(
 
 @transactions.callback()
 def _cluster(
-    context: typer.Context, bootstrap_server: BootstrapServer = DEFAULT_SERVERS, command_config: CommandConfig = None
+    context: typer.Context, bootstrap_server: BootstrapServer = None, command_config: CommandConfig = None
 ) -> None:
     """Look at transactions, and end those that hang. With the commands of kafka-transactions.
 

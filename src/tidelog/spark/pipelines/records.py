@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from tidelog.client.admin import Admin
-from tidelog.client.options import CLIENT_OPTIONS, CONSUMER_OPTIONS, PRODUCER_OPTIONS
+from tidelog.client.config import options_of_any_client
 from tidelog.spark.pipelines.settings import InvalidSettings, Source, Value
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ EARLIEST_OFFSET = -2
 _CORRUPT = "_tidelog_corrupt"
 _PARSED = "_tidelog_parsed"
 _FIELDS = ("key", "value", "topic", "partition", "offset", "timestamp", "headers")
-_OF_OTHER_CLIENTS = (PRODUCER_OPTIONS.keys() | CONSUMER_OPTIONS.keys()) - CLIENT_OPTIONS.keys()
 
 
 def client_options(servers: str, options: Mapping[str, str]) -> dict[str, str]:
@@ -35,8 +34,7 @@ def client_options(servers: str, options: Mapping[str, str]) -> dict[str, str]:
     Only that: whoever looks at topics knows no options of producers and consumers, such as compression.type.
     """
     named = {name.removeprefix("kafka."): text for name, text in options.items() if name.startswith("kafka.")}
-    given = {name: text for name, text in named.items() if name not in _OF_OTHER_CLIENTS}
-    return {**given, "bootstrap.servers": servers}
+    return {**options_of_any_client(named), "bootstrap.servers": servers}
 
 
 def read_topics(session: SparkSession, source: Source, starting_offsets: str | None = None) -> DataFrame:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeVar
 
-from tidelog.client.config import producer_config
-from tidelog.client.options import CLIENT_OPTIONS, PRODUCER_OPTIONS, ProducerConfig
+from tidelog.client.config import options_of_any_client, producer_config
+from tidelog.client.options import ProducerConfig
 from tidelog.config.definitions import InvalidConfig, unknown_name_problem
 from tidelog.records.compression import COMPRESSION_NAMES
 from tidelog.spark.sink.errors import InvalidSinkOptions
@@ -89,7 +89,7 @@ class SinkOptions:
 
     def connection(self) -> dict[str, str]:
         """What every client needs, and only that: an admin or a look at metadata knows no producer's options."""
-        return {name: value for name, value in self.client.items() if name not in _PRODUCER_ONLY}
+        return options_of_any_client(self.client)
 
 
 @dataclass(slots=True)
@@ -148,8 +148,6 @@ _REFUSED = {
 
 # What Spark or the user may give to any sink.
 _NOT_OURS = frozenset({"path", "queryname", "outputmode"})
-
-_PRODUCER_ONLY = PRODUCER_OPTIONS.keys() - CLIENT_OPTIONS.keys()
 
 
 def sink_options(options: Mapping[str, str]) -> SinkOptions:
