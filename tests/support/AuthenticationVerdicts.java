@@ -34,6 +34,7 @@ import javax.security.auth.callback.PasswordCallback;
 import javax.security.auth.login.AppConfigurationEntry;
 import javax.security.auth.login.AppConfigurationEntry.LoginModuleControlFlag;
 import javax.security.auth.login.Configuration;
+import javax.security.auth.x500.X500Principal;
 import javax.security.sasl.SaslClient;
 import javax.security.sasl.SaslServer;
 import org.apache.kafka.common.errors.AuthenticationException;
@@ -100,6 +101,7 @@ public class AuthenticationVerdicts {
     private static List<String> answer(JsonNode question) throws Exception {
         switch (question.get(0).asText()) {
             case "jaas": return jaas(text(question, 1));
+            case "subject": return List.of("yes", new X500Principal(bytes(question, 1)).getName());
             case "mapping": return mapping(text(question, 1), text(question, 2));
             case "client-first": return clientFirst(bytes(question, 1));
             case "server-first": return serverFirst(bytes(question, 1));

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
     Encoding,
@@ -23,7 +24,7 @@ def encrypted_key(identity: CertificateWithKey, password: str) -> str:
 def pkcs12_key_store(identity: CertificateWithKey, authority: DevelopmentAuthority, password: str) -> bytes:
     """With the authority's certificate behind its own, as keytool writes it."""
     key = load_pem_private_key(identity.key, None)
-    assert isinstance(key, pkcs12.PKCS12PrivateKeyTypes)
+    assert isinstance(key, EllipticCurvePrivateKey)
     own = x509.load_pem_x509_certificate(identity.certificate)
     issuer = x509.load_pem_x509_certificate(authority.pair.certificate)
     return pkcs12.serialize_key_and_certificates(b"server", key, own, [issuer], _encryption(password))

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tidelog.config.catalogue.security import SecuritySection
 from tidelog.config.catalogue.without_effect import WITHOUT_EFFECT_DEFINITIONS
-from tidelog.config.definitions import ConfigDefinition, ConfigValue, UpdateMode, by_name
+from tidelog.config.definitions import ConfigDefinition, UpdateMode, by_name
 from tidelog.config.fields import definitions_of, field_name
 
 LISTENER_PREFIX = "listener.name."
@@ -66,10 +66,10 @@ def listener_prefix(listener: str, mechanism: str | None = None) -> str:
     return prefix if mechanism is None else f"{prefix}{mechanism.lower()}."
 
 
-def listener_fields(texts: Mapping[str, str], listener: str, mechanism: str | None) -> dict[str, ConfigValue]:
+def listener_fields(texts: Mapping[str, str], listener: str, mechanism: str | None) -> dict[str, Any]:
     """What a listener, or a mechanism on it, has other than the node: the fields of SecuritySection by their names."""
     prefixes = [listener_prefix(listener)] + ([listener_prefix(listener, mechanism)] if mechanism else [])
-    fields: dict[str, ConfigValue] = {}
+    fields: dict[str, Any] = {}
     for prefix in prefixes:
         for name, text in texts.items():
             definition = LISTENER_DEFINITIONS.get(name.removeprefix(prefix)) if name.startswith(prefix) else None

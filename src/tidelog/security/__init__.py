@@ -17,6 +17,7 @@ unsecured_login.py    such tokens, made by the client itself
 jwt_tokens.py         signed tokens, checked with a key set
 jaas.py               the property `sasl.jaas.config`
 certificates.py       a certificate authority for development
+distinguished_names.py  the subject of a certificate as text, as Java writes it
 principal_mapping.py  who a certificate belongs to: `ssl.principal.mapping.rules`
 java_patterns.py      Java's regular expressions, in those of Python
 java_characters.py    what Java takes for letters, digits and blanks
