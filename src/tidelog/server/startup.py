@@ -24,9 +24,11 @@ from tidelog.network.port import AsyncioNetwork, Listening
 from tidelog.network.request_memory import RequestMemory
 from tidelog.network.system import SystemClock, SystemRandomness
 from tidelog.records.batch import CorruptBatch
+from tidelog.security.scram import ScramCredential, ScramMechanism
 from tidelog.server.composition import compose_broker, compose_control
 from tidelog.server.failures import NodeFailure, StartFailure
-from tidelog.server.listening import Listeners
+from tidelog.server.listening.listener_security import SecuritySources
+from tidelog.server.listening.listeners import Listeners
 from tidelog.server.loading import LogLoading
 from tidelog.server.node import Node
 from tidelog.server.observability.metrics import Metrics
@@ -94,6 +96,9 @@ class RunningNode:
         self._control: ControlPlane | None = None
         self._metrics = Metrics()
         self._controller_router: Router | None = None
+        # Of a node that is not a broker: its dynamic properties, and its configuration with them.
+        self._dynamic: tuple[Mapping[str, str], Mapping[str, str]] = ({}, {})
+        self._altered = config
         # Set when the node cannot continue, and why. Its owner should stop it then.
         self.failed = asyncio.Event()
         self.failure: BaseException | None = None
@@ -174,7 +179,8 @@ class RunningNode:
     async def _start_broker(self, control: ControlPlane) -> None:
         config = self._config
         node = self._node = compose_broker(config, self._ports, self._directories, control, self._metrics)
-        await self._listeners.open(config.broker_listeners, broker_router(node), node.request_memory)
+        sources = self._security_sources(control, node.ready)
+        await self._listeners.open(config.broker_listeners, broker_router(node), node.request_memory, sources)
         await self._register(node)
         await self._load(node)
         await node.lifecycle.unfence()
@@ -209,7 +215,32 @@ class RunningNode:
             return
         router = self._controller_router = controller_router(self._config, self._ports, control, self._metrics)
         memory = RequestMemory(CONTROLLER_REQUEST_BYTES)
-        await self._controller_listeners.open(self._config.controller_listeners, router, memory)
+        sources = self._security_sources(control, None)
+        await self._controller_listeners.open(self._config.controller_listeners, router, memory, sources)
+
+    def _security_sources(self, control: ControlPlane, ready: asyncio.Event | None) -> SecuritySources:
+        def credential(mechanism: ScramMechanism, user: str) -> ScramCredential | None:
+            return control.metadata.image.scram_credentials.get((mechanism, user))
+
+        return SecuritySources(
+            config=self._current_config,
+            credentials=credential,
+            clock=self._ports.clock,
+            randomness=self._ports.randomness,
+            ready=ready,
+        )
+
+    def _current_config(self) -> BrokerConfig:
+        """The same object until something changes."""
+        if self._node is not None:
+            return self._node.live.config
+        image = None if self._control is None else self._control.metadata.image
+        if image is not None:
+            cluster, own = image.cluster_config(), image.broker_config(self._config.node_id)
+            if (cluster, own) != self._dynamic:
+                self._dynamic = (cluster, own)
+                self._altered = self._config.with_dynamic(cluster=cluster, broker=own)
+        return self._altered
 
     async def _register(self, node: Node) -> None:
         """Afterwards the image holds everything up to this broker's own registration: enough to open its logs with."""
