@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -36,8 +37,7 @@ class RawClient:
 
     async def receive(self, asked: tuple[int, int]) -> Any:
         api_key, version = asked
-        size = int.from_bytes(await asyncio.wait_for(self._reader.readexactly(4), HANG_SECONDS), "big")
-        frame = await asyncio.wait_for(self._reader.readexactly(size), HANG_SECONDS)
+        frame = await self.receive_frame()
         position = 4
         if response_header_version(api_key, version) == 1:
             position = skip_tagged_fields(frame, position)
@@ -45,6 +45,10 @@ class RawClient:
 
     async def ask(self, request: Message, version: int | None = None) -> Any:
         return await self.receive(self.send(request, version))
+
+    async def receive_frame(self) -> bytes:
+        size = int.from_bytes(await asyncio.wait_for(self._reader.readexactly(4), HANG_SECONDS), "big")
+        return await asyncio.wait_for(self._reader.readexactly(size), HANG_SECONDS)
 
     async def closed_by_broker(self) -> bool:
         return await asyncio.wait_for(self._reader.read(1), HANG_SECONDS) == b""
@@ -80,9 +84,9 @@ def produce_request(
 
 
 @asynccontextmanager
-async def raw_client(bootstrap_servers: str) -> AsyncIterator[RawClient]:
+async def raw_client(bootstrap_servers: str, tls: ssl.SSLContext | None = None) -> AsyncIterator[RawClient]:
     host, _, port = bootstrap_servers.partition(":")
-    reader, writer = await asyncio.open_connection(host, int(port))
+    reader, writer = await asyncio.open_connection(host, int(port), ssl=tls)
     try:
         yield RawClient(reader, writer)
     finally:

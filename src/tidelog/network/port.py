@@ -13,7 +13,7 @@ import ssl
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
-from tidelog.network.handshakes import CurrentContext, Handshakes
+from tidelog.network.handshakes import CurrentContext, EncryptedListening, own_sockets
 
 AnyProtocol = TypeVar("AnyProtocol", bound=asyncio.BaseProtocol)
 
@@ -96,12 +96,17 @@ class AsyncioNetwork:
         tls: CurrentContext | None = None,
     ) -> Listening:
         loop = asyncio.get_running_loop()
-        accept = protocol_factory if tls is None else Handshakes(protocol_factory, tls).accept
-        server = await loop.create_server(accept, host or None, port, backlog=LISTEN_BACKLOG, start_serving=False)
+        server = await loop.create_server(
+            protocol_factory, host or None, port, backlog=LISTEN_BACKLOG, start_serving=False
+        )
         if send_buffer_bytes > 0:
             for listening in server.sockets:
                 # Accepted connections inherit it.
                 listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer_bytes)
+        if tls is not None:
+            sockets = own_sockets(server.sockets, LISTEN_BACKLOG)
+            server.close()
+            return EncryptedListening(sockets, protocol_factory, tls)
         await server.start_serving()
         return _AsyncioListening(server)
 

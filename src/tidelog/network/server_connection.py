@@ -84,12 +84,11 @@ class ServerConnection(asyncio.BufferedProtocol):
     ) -> None:
         self._service = service
         self._memory = memory
-        self._claim = memory.claim(self._memory_granted, self._drop)
+        self._staging = staging
         # The name of the listener that accepted it: clients receive addresses of the same one.
         self.listener = listener
         self.principal: Principal = ANONYMOUS
         self.security_protocol = security_protocol
-        self._receiver = FrameReceiver(staging, service.frame_limit, self._claim)
         self._transport: asyncio.Transport | None = None
         self._queued: deque[Frame] = deque()
         self._queued_bytes = 0
@@ -116,6 +115,9 @@ class ServerConnection(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # uvloop's transports are not subclasses of asyncio's, only like them.
         self._transport = cast(asyncio.Transport, transport)
+        # Not before: a connection whose TLS handshake fails is never made, and never lost.
+        self._claim = self._memory.claim(self._memory_granted, self._drop)
+        self._receiver = FrameReceiver(self._staging, self._service.frame_limit, self._claim)
         self._transport.set_write_buffer_limits(high=WRITE_HIGH_WATER_BYTES)
         self.sends_files = can_send_files(self._transport)
         peer: Any = transport.get_extra_info("peername")

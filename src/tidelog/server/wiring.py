@@ -48,6 +48,8 @@ from tidelog.server.api import (
     offset_fetch,
     offset_for_leader_epoch,
     produce,
+    sasl_authenticate,
+    sasl_handshake,
     sync_group,
     txn_offset_commit,
     write_txn_markers,
@@ -103,6 +105,8 @@ def broker_router(node: Node) -> Router:
         for key in (ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS)
     }
     handlers |= {
+        ApiKey.SASL_HANDSHAKE: sasl_handshake.handle,
+        ApiKey.SASL_AUTHENTICATE: sasl_authenticate.handle,
         ApiKey.API_VERSIONS: partial(api_versions.handle, advertised_versions(apis.values()), metadata),
         ApiKey.METADATA: metadata_api.MetadataHandler(
             access=access,
@@ -265,6 +269,8 @@ def controller_router(config: BrokerConfig, ports: Ports, control: ControlPlane,
 
     handlers |= dict.fromkeys(_QUORUM, ask_quorum)
     handlers |= {
+        ApiKey.SASL_HANDSHAKE: sasl_handshake.handle,
+        ApiKey.SASL_AUTHENTICATE: sasl_authenticate.handle,
         ApiKey.API_VERSIONS: partial(api_versions.handle, advertised_versions(apis.values()), metadata),
         ApiKey.ENVELOPE: open_envelope,
         ApiKey.BROKER_HEARTBEAT: partial(broker_heartbeat.handle, controller.absent_brokers.heartbeat_came, here),

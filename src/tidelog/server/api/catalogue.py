@@ -66,6 +66,8 @@ from tidelog.server.api import (
     offset_fetch,
     offset_for_leader_epoch,
     produce,
+    sasl_authenticate,
+    sasl_handshake,
     sync_group,
     txn_offset_commit,
     unregister_broker,
@@ -78,10 +80,10 @@ from tidelog.server.declaration import Api, ListenerKind
 # fmt: off
 APIS: tuple[Api, ...] = tuple(module.API for module in (
     produce, fetch, list_offsets, metadata, offset_commit, offset_fetch, find_coordinator, join_group, heartbeat,
-    leave_group, sync_group, describe_groups, list_groups, api_versions, create_topics, delete_topics,
+    leave_group, sync_group, describe_groups, list_groups, sasl_handshake, api_versions, create_topics, delete_topics,
     delete_records, init_producer_id, offset_for_leader_epoch, add_partitions_to_txn, add_offsets_to_txn, end_txn,
     write_txn_markers, txn_offset_commit, describe_acls, create_acls, delete_acls, describe_configs, alter_configs,
-    alter_replica_log_dirs, describe_log_dirs, create_partitions, delete_groups, elect_leaders,
+    alter_replica_log_dirs, describe_log_dirs, sasl_authenticate, create_partitions, delete_groups, elect_leaders,
     incremental_alter_configs, alter_partition_reassignments, list_partition_reassignments, offset_delete,
     describe_client_quotas, alter_client_quotas, describe_user_scram_credentials, alter_user_scram_credentials, vote,
     begin_quorum_epoch, end_quorum_epoch, describe_quorum, alter_partition, update_features, envelope,

@@ -41,7 +41,6 @@ class SecuritySources:
     randomness: Randomness
     # Credentials are there once this is set; None if they are there from the beginning.
     ready: asyncio.Event | None = None
-    deadline_seconds: float = DEADLINE_SECONDS
 
 
 class _Stamp(NamedTuple):
@@ -139,7 +138,7 @@ class ListenerSecurity:
             mechanisms=mechanisms.enabled,
             frame_bytes=min(own.sasl_server_max_receive_size, LARGEST_FRAME_BYTES),
             failure_delay_ms=own.connection_failed_authentication_delay_ms,
-            deadline_seconds=self._sources.deadline_seconds,
+            deadline_seconds=DEADLINE_SECONDS,
         )
 
 
