@@ -111,7 +111,8 @@ def test_no_request_fills_the_metadata_log() -> None:
         create(EMPTY, *many, creation("one more"))
     assert refused.value.code is ErrorCode.POLICY_VIOLATION
     image, _ = create(image, creation("one more"))
-    with pytest.raises(ApiError, match="at most 10000"):
+    with pytest.raises(ApiError, match="at most 10000") as refused:
         delete(image, selecting())
+    assert refused.value.code is ErrorCode.INVALID_REQUEST
     after, _ = delete(image, selecting(resource_name_filter="one more"))
     assert delete(after, selecting())[0] == EMPTY

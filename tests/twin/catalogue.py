@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from random import Random
 
 from twin.asking import Case
@@ -31,8 +32,12 @@ KEYS = list(dict.fromkeys(case.key for case in CASES))
 
 async def ask_one_node(twin: Twin, key: ApiKey) -> list[Finding]:
     """Every case in every version, and variations of those that are varied."""
-    for case in CASES:
-        if case.key is key and not case.three_nodes:
+    return await ask_single(twin, [case for case in CASES if case.key is key])
+
+
+async def ask_single(twin: Twin, cases: Sequence[Case]) -> list[Finding]:
+    for case in cases:
+        if not case.three_nodes:
             for version in twin.versions(case):
                 await twin.run(case, version)
                 if case.varied:

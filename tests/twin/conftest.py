@@ -26,6 +26,12 @@ PROPERTIES = {
     "group.consumer.assignment.interval.ms": "0",
     "group.consumer.min.assignment.interval.ms": "0",
 }
+# Everybody may do everything: what is compared is what there is, not who may see it.
+GUARDED_PROPERTIES = {
+    **PROPERTIES,
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS",
+}
 REPLICATED = {
     **PROPERTIES,
     "default.replication.factor": "3",
@@ -44,9 +50,23 @@ def jars() -> Path:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def one_node(jars: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Twin]:
+    async with single_nodes(jars, tmp_path_factory, PROPERTIES) as twin:
+        yield twin
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def guarded_node(jars: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Twin]:
+    async with single_nodes(jars, tmp_path_factory, GUARDED_PROPERTIES) as twin:
+        yield twin
+
+
+@asynccontextmanager
+async def single_nodes(
+    jars: Path, directories: pytest.TempPathFactory, properties: Mapping[str, str]
+) -> AsyncIterator[Twin]:
     with (
-        running_tidelog(tmp_path_factory.mktemp("tidelog"), PROPERTIES) as ours,
-        running_apache_kafka(jars, tmp_path_factory.mktemp("apache-kafka"), PROPERTIES) as theirs,
+        running_tidelog(directories.mktemp("tidelog"), properties) as ours,
+        running_apache_kafka(jars, directories.mktemp("apache-kafka"), properties) as theirs,
     ):
         async with prepared({1: ours.bootstrap_servers}, {1: theirs.bootstrap_servers}) as twin:
             yield twin

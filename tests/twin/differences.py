@@ -60,10 +60,7 @@ NOT_SERVED: Mapping[str, Mapping[int, str]] = {
         39: "RenewDelegationToken",
         40: "ExpireDelegationToken",
         41: "DescribeDelegationToken",
-        50: "DescribeUserScramCredentials",
-        51: "AlterUserScramCredentials",
     },
-    "There are no quotas": {48: "DescribeClientQuotas", 49: "AlterClientQuotas"},
     "There are no share groups (KIP-932)": {
         76: "ShareGroupHeartbeat",
         77: "ShareGroupDescribe",
@@ -119,7 +116,7 @@ TABLE: tuple[IntendedDifference, ...] = (
     IntendedDifference(
         title="Access control lists with unknown values",
         reason="Apache Kafka closes the connection if a resource type, a pattern type, an operation or a permission is "
-        "0 (unknown). tidelog answers SECURITY_DISABLED, as to all such requests.",
+        "0 (unknown). tidelog answers INVALID_REQUEST, or SECURITY_DISABLED if there is no authorizer.",
         keys=_ACLS,
         replies=lambda ours, theirs: theirs == CLOSED,
     ),

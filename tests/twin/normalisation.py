@@ -91,11 +91,17 @@ UNORDERED = {
     "LIST_OFFSETS": {"topics", "partitions"},
     "OFFSET_FOR_LEADER_EPOCH": {"topics", "partitions"},
     "UPDATE_FEATURES": {"results"},
+    "DESCRIBE_ACLS": {"resources", "acls"},
+    "DELETE_ACLS": {"matching_acls"},
+    "DESCRIBE_USER_SCRAM_CREDENTIALS": {"results", "credential_infos"},
+    "ALTER_USER_SCRAM_CREDENTIALS": {"results"},
+    "DESCRIBE_CLIENT_QUOTAS": {"entries", "entity", "values"},
+    "ALTER_CLIENT_QUOTAS": {"entries", "entity"},
 }
 
 
 # What tells the elements of such an array apart.
-_NAMES = ("name", "api_key", "group_id", "topic", "feature", "partition_index", "partition_id", "topic_id")
+_NAMES = ("name", "api_key", "group_id", "user", "topic", "feature", "partition_index", "partition_id", "topic_id")
 
 
 def _arranged(elements: list[Any]) -> Any:

@@ -53,6 +53,9 @@ _ONLY_READS = {
     ApiKey.OFFSET_FETCH,
     ApiKey.DESCRIBE_TRANSACTIONS,
     ApiKey.LIST_TRANSACTIONS,
+    ApiKey.DESCRIBE_ACLS,
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
+    ApiKey.DESCRIBE_CLIENT_QUOTAS,
 }
 
 # After these the nodes of a cluster need a moment until all know.
@@ -65,6 +68,10 @@ _CHANGES_METADATA = {
     ApiKey.ALTER_PARTITION_REASSIGNMENTS,
     ApiKey.UPDATE_FEATURES,
     ApiKey.ELECT_LEADERS,
+    ApiKey.CREATE_ACLS,
+    ApiKey.DELETE_ACLS,
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
+    ApiKey.ALTER_CLIENT_QUOTAS,
 }
 
 

@@ -58,11 +58,13 @@ def create_acls(
     for acl_id, creation in zip(acl_ids, request.creations, strict=True):
         binding = _binding(creation)
         problem = binding_problem(binding)
-        refusal = None if problem is None else Refusal(code=ErrorCode.INVALID_REQUEST, message=problem)
-        if refusal is None and binding not in known and binding not in image.acl_set:
+        if problem is not None:
+            results.append(AclCreationResult(error_code=ErrorCode.INVALID_REQUEST, error_message=problem))
+            continue
+        if binding not in known and binding not in image.acl_set:
             known.add(binding)
             records.append(acl_record(acl_id, binding))
-        results.append(AclCreationResult(**error_fields(refusal)))
+        results.append(AclCreationResult())
     require_few(records)
     return Decision(records=tuple(records), reply=CreateAclsResponse(results=results))
 
@@ -83,7 +85,8 @@ def delete_acls(image: ClusterImage, request: DeleteAclsRequest) -> Decision[Del
         matching = [_deleted(binding) for binding in found.values()]
         results.append(DeleteAclsFilterResult(**error_fields(None), matching_acls=matching))
     records = [RemoveAccessControlEntryRecord(id=acl_id) for acl_id in deleted]
-    require_few(records)
+    # Not POLICY_VIOLATION, as everywhere else: this is Kafka's choice.
+    require_few(records, ErrorCode.INVALID_REQUEST)
     return Decision(records=tuple(records), reply=DeleteAclsResponse(filter_results=results))
 
 

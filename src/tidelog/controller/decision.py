@@ -54,8 +54,7 @@ def too_many_records(wanted: int) -> Refusal:
     )
 
 
-def require_few(records: Sequence[Message]) -> None:
+def require_few(records: Sequence[Message], code: ErrorCode = ErrorCode.POLICY_VIOLATION) -> None:
     """All or nothing: raises ApiError for a request that would take too many records."""
     if len(records) > MAX_RECORDS_PER_REQUEST:
-        refusal = too_many_records(len(records))
-        raise ApiError(refusal.code, refusal.message)
+        raise ApiError(code, too_many_records(len(records)).message)

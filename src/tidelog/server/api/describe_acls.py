@@ -47,7 +47,7 @@ def handle(
         if selected.matches(binding):
             found.setdefault(binding.pattern, []).append(binding)
     resources = [_resource(pattern, bindings) for pattern, bindings in found.items()]
-    return DescribeAclsResponse(error_message=None, resources=resources)
+    return DescribeAclsResponse(resources=resources)
 
 
 def _resource(pattern: ResourcePattern, bindings: list[AclBinding]) -> DescribeAclsResource:

@@ -36,4 +36,4 @@ def handle(
         for entity, quotas in metadata.image.client_quotas.items()
         if selected.matches(entity)
     ]
-    return DescribeClientQuotasResponse(error_message=None, entries=entries)
+    return DescribeClientQuotasResponse(entries=entries)

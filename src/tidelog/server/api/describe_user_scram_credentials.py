@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from tidelog.controller.decision import Refusal, error_fields
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.describe_user_scram_credentials_request import DescribeUserScramCredentialsRequest
@@ -34,16 +33,20 @@ def handle(
         known.setdefault(user, []).append(info)
     asked = Counter(user.name for user in request.users or ())
     results = [_result(known, user, times) for user, times in (asked or Counter(known.keys())).items()]
-    return DescribeUserScramCredentialsResponse(error_message=None, results=results)
+    return DescribeUserScramCredentialsResponse(results=results)
 
 
 def _result(known: Mapping[str, list[CredentialInfo]], user: str, times: int) -> DescribeUserScramCredentialsResult:
-    refusal = None
     if times > 1:
-        message = f"the user {user!r} is in the request more than once"
-        refusal = Refusal(code=ErrorCode.DUPLICATE_RESOURCE, message=message)
-    elif user not in known:
-        refusal = Refusal(code=ErrorCode.RESOURCE_NOT_FOUND, message=f"the user {user!r} has no SCRAM credential")
-    return DescribeUserScramCredentialsResult(
-        user=user, **error_fields(refusal), credential_infos=[] if refusal else known[user]
-    )
+        return DescribeUserScramCredentialsResult(
+            user=user,
+            error_code=ErrorCode.DUPLICATE_RESOURCE,
+            error_message=f"the user {user!r} is in the request more than once",
+        )
+    if user not in known:
+        return DescribeUserScramCredentialsResult(
+            user=user,
+            error_code=ErrorCode.RESOURCE_NOT_FOUND,
+            error_message=f"the user {user!r} has no SCRAM credential",
+        )
+    return DescribeUserScramCredentialsResult(user=user, credential_infos=known[user])
