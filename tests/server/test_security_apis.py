@@ -9,7 +9,6 @@ import pytest
 from support.raw_client import RawClient, raw_client
 
 import tidelog
-from tidelog.config.broker import BROKER_DEFINITIONS
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.alter_client_quotas_request import (
     AlterClientQuotasRequest,
@@ -31,9 +30,6 @@ from tidelog.protocol.messages.describe_user_scram_credentials_request import (
     UserName,
 )
 
-WITH_AUTHORIZER = pytest.mark.skipif(
-    "authorizer.class.name" not in BROKER_DEFINITIONS, reason="there is no authorizer to configure"
-)
 # Everybody is a super user: what is checked here is what is stored, not who may.
 GUARDED = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
@@ -68,7 +64,6 @@ async def described_acls(client: RawClient, **selected: Any) -> dict[str, list[s
     return {each.resource_name: [acl.principal for acl in each.acls] for each in reply.resources}
 
 
-@WITH_AUTHORIZER
 @pytest.mark.parametrize("version", [1, 2, 3])
 async def test_acls_are_created_described_and_deleted(tmp_path: Path, version: int) -> None:
     async with (
@@ -90,7 +85,6 @@ async def test_acls_are_created_described_and_deleted(tmp_path: Path, version: i
         assert await described_acls(client) == {"u": ["User:ann"]}
 
 
-@WITH_AUTHORIZER
 async def test_what_was_set_survives_a_restart(tmp_path: Path) -> None:
     entry = EntryData(
         entity=[EntityData(entity_type="user", entity_name="ann")], ops=[OpData(key="producer_byte_rate", value=5.0)]
