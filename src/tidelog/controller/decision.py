@@ -6,7 +6,7 @@ A decision changes nothing. The caller appends its records in one batch, replays
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -33,6 +33,18 @@ class Refusal:
 
     code: ErrorCode
     message: str
+
+
+# Whether so many partitions may be created or deleted now (KIP-599). Asking counts them.
+MayChange = Callable[[int], bool]
+
+
+def any_number(partitions: int) -> bool:
+    return True
+
+
+# In Kafka's words.
+QUOTA_EXCEEDED = Refusal(code=ErrorCode.THROTTLING_QUOTA_EXCEEDED, message="The throttling quota has been exceeded.")
 
 
 def error_fields(refusal: Refusal | None) -> dict[str, Any]:

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections import Counter
 
 from tidelog.controller.assignment import check_manual, new_partition_records
-from tidelog.controller.decision import MAX_RECORDS_PER_REQUEST, Decision, Refusal, repeated_topic, too_many_records
+from tidelog.controller.decision import (
+    MAX_RECORDS_PER_REQUEST,
+    QUOTA_EXCEEDED,
+    Decision,
+    MayChange,
+    Refusal,
+    any_number,
+    repeated_topic,
+    too_many_records,
+)
 from tidelog.controller.placement import candidates, place
 from tidelog.metadata.image import ClusterImage, TopicImage
 from tidelog.model.errors import ErrorCode
@@ -19,7 +28,11 @@ from tidelog.protocol.schema import Message
 
 
 def create_partitions(
-    image: ClusterImage, request: CreatePartitionsRequest, *, placement_start: int
+    image: ClusterImage,
+    request: CreatePartitionsRequest,
+    *,
+    placement_start: int,
+    may_change: MayChange = any_number,
 ) -> Decision[CreatePartitionsResponse]:
     """Grow the topics that can grow. `placement_start` is a random number that is not negative."""
     names = Counter(topic.name for topic in request.topics)
@@ -33,7 +46,7 @@ def create_partitions(
             repeated.add(topic.name)
             planned: list[PartitionRecord] | Refusal = repeated_topic(topic.name)
         else:
-            planned = _grow(image, topic, placement_start, room=MAX_RECORDS_PER_REQUEST - len(records))
+            planned = _grow(image, topic, placement_start, may_change, room=MAX_RECORDS_PER_REQUEST - len(records))
         if isinstance(planned, Refusal):
             results.append(
                 CreatePartitionsTopicResult(name=topic.name, error_code=planned.code, error_message=planned.message)
@@ -46,7 +59,7 @@ def create_partitions(
 
 
 def _grow(
-    image: ClusterImage, request: CreatePartitionsTopic, placement_start: int, *, room: int
+    image: ClusterImage, request: CreatePartitionsTopic, placement_start: int, may_change: MayChange, *, room: int
 ) -> list[PartitionRecord] | Refusal:
     topic = image.topics.get(request.name)
     if topic is None:
@@ -64,6 +77,8 @@ def _grow(
     replicas = _replicas(image, topic, request, additional, placement_start=placement_start)
     if isinstance(replicas, Refusal):
         return replicas
+    if not may_change(additional):
+        return QUOTA_EXCEEDED
     return new_partition_records(image, topic, replicas, first=current)
 
 

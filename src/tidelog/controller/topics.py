@@ -14,7 +14,16 @@ from tidelog.config.broker import BrokerConfig
 from tidelog.config.describe import describe_topic
 from tidelog.config.topic import topic_problems
 from tidelog.controller.assignment import check_manual, new_partition_records
-from tidelog.controller.decision import MAX_RECORDS_PER_REQUEST, Decision, Refusal, repeated_topic, too_many_records
+from tidelog.controller.decision import (
+    MAX_RECORDS_PER_REQUEST,
+    QUOTA_EXCEEDED,
+    Decision,
+    MayChange,
+    Refusal,
+    any_number,
+    repeated_topic,
+    too_many_records,
+)
 from tidelog.controller.placement import candidates, place
 from tidelog.metadata.image import ClusterImage, ResourceType, TopicImage
 from tidelog.model.errors import ErrorCode
@@ -45,14 +54,16 @@ def create_topics(
     config: BrokerConfig,
     topic_ids: Sequence[Uuid],
     placement_start: int,
+    may_change: MayChange = any_number,
 ) -> Decision[CreateTopicsResponse]:
     """Create the topics that can be created and say for the others why not.
 
     `topic_ids` are fresh random ids, one for each topic of the request; `placement_start` is a random number that
-    is not negative.
+    is not negative. `may_change` is asked for each topic that can be created, as in Kafka also if the request only
+    asks whether it could be.
     """
     names = Counter(topic.name for topic in request.topics)
-    plan = _CreationPlan(image, config)
+    plan = _CreationPlan(image, config, may_change)
     results: list[CreatableTopicResult] = []
     repeated: set[str] = set()
     for topic, topic_id in zip(request.topics, topic_ids, strict=True):
@@ -76,9 +87,10 @@ def _refused(name: str, refusal: Refusal) -> CreatableTopicResult:
 class _CreationPlan:
     """The records of the topics that were accepted so far; each `add` sees the ones before it."""
 
-    def __init__(self, image: ClusterImage, config: BrokerConfig) -> None:
+    def __init__(self, image: ClusterImage, config: BrokerConfig, may_change: MayChange) -> None:
         self._image = image
         self._config = config
+        self._may_change = may_change
         self._names_by_collision = {colliding_name(name): name for name in image.topics}
         self.records: list[Message] = []
 
@@ -94,6 +106,8 @@ class _CreationPlan:
         wanted = len(self.records) + 1 + len(overrides) + len(partitions)
         if wanted > MAX_RECORDS_PER_REQUEST:
             return too_many_records(wanted)
+        if not self._may_change(len(partitions)):
+            return QUOTA_EXCEEDED
         self._names_by_collision[colliding_name(topic.name)] = topic.name
         self.records.append(TopicRecord(name=topic.name, topic_id=topic_id))
         self.records.extend(
@@ -222,7 +236,7 @@ class _Deletion:
 
 
 def delete_topics(
-    image: ClusterImage, request: DeleteTopicsRequest, *, config: BrokerConfig
+    image: ClusterImage, request: DeleteTopicsRequest, *, config: BrokerConfig, may_change: MayChange = any_number
 ) -> Decision[DeleteTopicsResponse]:
     """Delete topics by name or by id. Their replicas go when brokers replay the records."""
     asked = [*(DeleteTopicState(name=name) for name in request.topic_names), *request.topics]
@@ -235,6 +249,8 @@ def delete_topics(
         outcome = deletion.outcome
         if isinstance(outcome, TopicImage) and outcome.id in seen:
             outcome = repeated_topic(outcome.name)
+        elif isinstance(outcome, TopicImage) and not may_change(len(outcome.partitions)):
+            outcome = QUOTA_EXCEEDED
         if isinstance(outcome, Refusal):
             results.append(
                 DeletableTopicResult(

@@ -71,15 +71,15 @@ class Network(Protocol):
         """
         ...
 
+    async def address_of(self, host: str) -> str | None:
+        """The IP address that a host name stands for, the first if there are several; None if there is none."""
+        ...
+
     async def refuses(self, host: str, port: int, timeout_seconds: float) -> bool:
         """Whether a host that answers says that no process listens on the port, at each address that it has.
 
         A host that says nothing, or that cannot be found or reached, does not say that.
         """
-        ...
-
-    async def resolves(self, host: str) -> bool:
-        """Whether the name of a host has an address."""
         ...
 
 
@@ -128,6 +128,13 @@ class AsyncioNetwork:
             raw_socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return transport, protocol
 
+    async def address_of(self, host: str) -> str | None:
+        try:
+            found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError):
+            return None
+        return str(found[0][4][0])
+
     async def refuses(self, host: str, port: int, timeout_seconds: float) -> bool:
         try:
             async with asyncio.timeout(timeout_seconds):
@@ -137,12 +144,6 @@ class AsyncioNetwork:
             return False
         definite = [answer for answer in answers if answer is not None]
         return bool(definite) and all(definite)
-
-    async def resolves(self, host: str) -> bool:
-        try:
-            return bool(await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM))
-        except (OSError, UnicodeError):
-            return False
 
 
 async def _refuses(family: int, address: tuple[Any, ...]) -> bool | None:

@@ -9,6 +9,9 @@ Every queue is bounded: requests that cannot be handed over yet are kept up to `
 stops reading; while the peer does not read its replies, no new request is begun. The requests of all connections
 together are bounded by the `RequestMemory` that they share.
 
+Two more reasons not to read come from outside: a connection is muted while its client is throttled, and held while it
+waits to be let in.
+
 Replies go to the event loop's transport, except those with bytes that are still in a file: see `file_sending`.
 """
 
@@ -69,6 +72,8 @@ class _Pause(Enum):
     CROWDED = "all the memory for requests is in use"
     DRAINING = "the connection is about to be closed"
     REFUSED = "the client was refused, and waits for its reply"
+    MUTED = "its client is throttled"
+    HELD = "it has yet to be let in"
 
 
 class ServerConnection(asyncio.BufferedProtocol):
@@ -102,6 +107,10 @@ class ServerConnection(asyncio.BufferedProtocol):
         self._closed = False
         self._at_end = False
         self._refused = False
+        # While nothing is begun although something may be queued, and when the client is no longer throttled.
+        self._is_still = False
+        self._muted_until = 0.0
+        self._unmuting: asyncio.TimerHandle | None = None
         # Whether a reply may have unread bytes, and what sends such replies, from the first of them on.
         self.sends_files = False
         self._sender: FileSender | None = None
@@ -156,6 +165,7 @@ class ServerConnection(asyncio.BufferedProtocol):
             pending.future.cancel()
         self._pending.clear()
         self._queued.clear()
+        self._end_muting()
         self._claim.release()
         if self._drained is not None and not self._drained.done():
             self._drained.set_result(None)
@@ -171,8 +181,40 @@ class ServerConnection(asyncio.BufferedProtocol):
     # -- for the server ------------------------------------------------------------------------------------------
 
     @property
+    def is_closed(self) -> bool:
+        """Or about to be."""
+        return self._closed
+
+    @property
     def idle(self) -> bool:
-        return not self._pending and not self._queued
+        """Also if its client is throttled: what is queued may have to wait for hours."""
+        return not self._pending and (not self._queued or self._is_still)
+
+    def mute(self, milliseconds: float) -> None:
+        """Read nothing and begin nothing for so long. Of several times the one that ends last counts."""
+        if self._closed or self._drained is not None:
+            return
+        loop = asyncio.get_running_loop()
+        until = loop.time() + milliseconds / 1000
+        if until <= self._muted_until:
+            return
+        self._end_muting()
+        self._muted_until = until
+        self._unmuting = loop.call_at(until, self._unmute)
+        self._is_still = True
+        self._pause(_Pause.MUTED)
+
+    def hold(self) -> None:
+        """Read nothing and begin nothing until `let_in`. For a connection that has just been made."""
+        self._is_still = True
+        self._pause(_Pause.HELD)
+        # uvloop begins to read after `connection_made` in any case.
+        asyncio.get_running_loop().call_soon(self._still_held)
+
+    def let_in(self) -> None:
+        self._is_still = False
+        self._resume(_Pause.HELD)
+        self._go_on()
 
     def close(self) -> None:
         """Close now, without waiting for replies."""
@@ -204,6 +246,8 @@ class ServerConnection(asyncio.BufferedProtocol):
             return
         self._pause(_Pause.DRAINING)
         self._drained = asyncio.get_running_loop().create_future()
+        if self._unmuting is not None:
+            self._unmute()
         self._close_if_done()
         try:
             await asyncio.wait_for(self._drained, timeout_seconds)
@@ -230,7 +274,7 @@ class ServerConnection(asyncio.BufferedProtocol):
         self._begin(frame)
 
     def _may_begin(self, frame: Frame) -> bool:
-        if self._writing_paused or (self._sender is not None and self._sender.is_full):
+        if self._writing_paused or self._is_still or (self._sender is not None and self._sender.is_full):
             return False
         if not self._pending:
             return True
@@ -332,6 +376,22 @@ class ServerConnection(asyncio.BufferedProtocol):
             self._refuse(reason)
         # At once, not only when the loop gets to it: others wait for this memory.
         self._claim.release()
+
+    def _unmute(self) -> None:
+        self._end_muting()
+        self._is_still = False
+        self._resume(_Pause.MUTED)
+        self._go_on()
+
+    def _end_muting(self) -> None:
+        self._muted_until = 0.0
+        if self._unmuting is not None:
+            self._unmuting.cancel()
+            self._unmuting = None
+
+    def _still_held(self) -> None:
+        if _Pause.HELD in self._pauses and self._transport is not None and not self._transport.is_closing():
+            self._transport.pause_reading()
 
     def _pause(self, reason: _Pause) -> None:
         if not self._pauses and self._transport is not None and not self._transport.is_closing():

@@ -42,6 +42,7 @@ from tidelog.server.quorum.election_memory import ElectionMemory
 from tidelog.server.quorum.leader_watch import LeaderWatch
 from tidelog.server.quorum.lifecycle import BrokerLifecycle
 from tidelog.server.quorum.metadata import MetadataFollower
+from tidelog.server.quorum.mutations import ControllerMutations
 from tidelog.server.quorum.peers import Peers
 from tidelog.server.quorum.quorum_log import QuorumLog
 from tidelog.server.quorum.runtime import QuorumRuntime
@@ -61,6 +62,7 @@ from tidelog.server.replication.in_sync import InSyncSets
 from tidelog.server.replication.runtime import Replication
 from tidelog.server.replication.throttles import ReplicationThrottles
 from tidelog.server.routing.connections import Connections
+from tidelog.server.routing.quota_follower import QuotaFollower, client_throttling
 from tidelog.server.upkeep.cleaning import Cleaning
 from tidelog.server.upkeep.housekeeping import Housekeeping
 from tidelog.storage.directories.log_directory import LogDirectory
@@ -114,6 +116,7 @@ def compose_control(
             randomness=ports.randomness,
             network=ports.network,
             broker_gone=broker_gone,
+            mutations=ControllerMutations(config, lambda: metadata.latest.client_quotas, ports.clock),
         )
         heard.listen(controller.absent_brokers.seen)
         leadership_changed.listen(controller.leadership_changed)
@@ -324,6 +327,15 @@ def _node(basis: _Basis, reconciler: Reconciler, flusher: ReplicaFlusher, replic
         is_compacted=cleaning.is_compacted,
     )
     coordinators = _coordinators(basis, replicas)
+    connections = Connections(
+        config=lambda: live.config,
+        listeners=config.broker_listeners,
+        descriptors=ports.most_connections,
+        clock=ports.clock,
+        metrics=metrics,
+    )
+    throttling = client_throttling(config, ports.clock, metrics)
+    quota_follower = QuotaFollower(throttling=throttling, connections=connections, network=ports.network)
     image_follower = ImageFollower(
         live=live,
         replicas=replicas,
@@ -331,9 +343,9 @@ def _node(basis: _Basis, reconciler: Reconciler, flusher: ReplicaFlusher, replic
         replication=replication,
         groups=coordinators.groups,
         transactions=coordinators.transactions,
+        quotas=quota_follower,
         clock=ports.clock,
     )
-    connections = Connections(config=lambda: live.config, descriptors=ports.most_connections, metrics=metrics)
     sessions = FetchSessions(slots=config.max_incremental_fetch_session_cache_slots, randomness=ports.randomness)
     memory = _request_memory(config)
     gauges.register_traffic(metrics, connections, memory, sessions)
@@ -355,6 +367,7 @@ def _node(basis: _Basis, reconciler: Reconciler, flusher: ReplicaFlusher, replic
             flusher=flusher,
             cleaning=cleaning,
             connections=connections,
+            throttling=throttling,
             follow_postponed=image_follower.follow_postponed,
             filesystem=ports.filesystem,
         ),
@@ -362,6 +375,7 @@ def _node(basis: _Basis, reconciler: Reconciler, flusher: ReplicaFlusher, replic
         patient_work=PatientWork(),
         fetch_sessions=sessions,
         connections=connections,
+        throttling=throttling,
         request_memory=memory,
         topics_on_demand=TopicsOnDemand(live=live, image=image, controller=control.channel),
         producer_ids=coordinators.producer_ids,

@@ -81,6 +81,9 @@ DESCRIBE_CLUSTER = Permission(Operation.DESCRIBE, AclResourceType.CLUSTER)
 CLUSTER_ACTION = Permission(Operation.CLUSTER_ACTION, AclResourceType.CLUSTER)
 IDEMPOTENT_WRITE = Permission(Operation.IDEMPOTENT_WRITE, AclResourceType.CLUSTER)
 
+# AddPartitionsToTxn: brokers verify transactions with it, for several producers at once (KIP-890).
+_VERIFYING_FROM = 4
+
 _CONFIGURED = (AclResourceType.CLUSTER, AclResourceType.TOPIC, AclResourceType.GROUP)
 DESCRIBE_CONFIGS = tuple(Permission(Operation.DESCRIBE_CONFIGS, each) for each in _CONFIGURED)
 ALTER_CONFIGS = tuple(Permission(Operation.ALTER_CONFIGS, each) for each in _CONFIGURED)
@@ -134,6 +137,12 @@ class Api:
     def advertised(self) -> Versions:
         first, last = self.versions
         return (first if self.advertised_from is None else self.advertised_from), last
+
+    def is_between_nodes(self, version: int) -> bool:
+        """Whether only brokers and controllers send it, in this version."""
+        if self.key == ApiKey.ADD_PARTITIONS_TO_TXN:
+            return version >= _VERIFYING_FROM
+        return self.permissions[:1] == (CLUSTER_ACTION,)
 
     @property
     def is_forwarded(self) -> bool:

@@ -19,6 +19,11 @@ def register_traffic(
     gauge = metrics.gauge
     gauge("tidelog_connections", "Open connections", lambda: len(connections))
     gauge(
+        "tidelog_connections_waiting",
+        "Connections that are held until they are let in, or closed for their address's quota",
+        lambda: connections.waiting,
+    )
+    gauge(
         "tidelog_request_memory_bytes",
         "Memory of requests that are being received or answered",
         lambda: memory.used,

@@ -1,4 +1,4 @@
-"""Acts on each new image of the cluster: reconciles logs, replicas, configuration and coordinators with it."""
+"""Acts on each new image of the cluster: reconciles logs, replicas, configuration, coordinators and quotas with it."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from tidelog.server.replicas.placement import MissingLogs
 from tidelog.server.replicas.reconciling import Reconciler
 from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replication.runtime import Replication
+from tidelog.server.routing.quota_follower import QuotaFollower
 from tidelog.storage.directories.checkpoints import CorruptCheckpoint
 from tidelog.storage.files.filesystem import StorageFailure
 
@@ -38,12 +39,17 @@ class ImageFollower:
     replication: Replication
     groups: GroupCoordinator
     transactions: TransactionCoordinator
+    quotas: QuotaFollower
     clock: Clock
 
     def reconfigure(self) -> None:
         """Apply the dynamic properties that the image holds."""
         self.live.reconfigure()
         self.replication.throttles.reconfigure(self.live.config)
+
+    def follow_quotas(self) -> None:
+        """Apply the quotas that the image holds."""
+        self.quotas.follow(self.replicas.image().client_quotas)
 
     def follow_topics(self, topics: Iterable[str]) -> None:
         """Reconcile the replicas of these topics with the image, and report to the controller where they are."""
@@ -116,6 +122,8 @@ class ImageFollower:
         return topics
 
     def _end_change(self, delta: ImageDelta) -> None:
+        if delta.client_quotas:
+            self.follow_quotas()
         if delta.brokers:
             self.replication.in_sync.reconsider(self.replicas)
         if delta.features:

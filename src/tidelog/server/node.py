@@ -26,6 +26,7 @@ from tidelog.server.replicas.moves import ReplicaMoves
 from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replication.runtime import Replication
 from tidelog.server.routing.connections import Connections
+from tidelog.server.routing.throttling import ClientThrottling
 from tidelog.server.upkeep.housekeeping import Housekeeping
 
 
@@ -47,6 +48,7 @@ class Node:
     patient_work: PatientWork
     fetch_sessions: FetchSessions
     connections: Connections
+    throttling: ClientThrottling
     request_memory: RequestMemory
     topics_on_demand: TopicsOnDemand
     producer_ids: ProducerIds

@@ -258,6 +258,7 @@ class RunningNode:
         """Open the logs, and follow the image from then on."""
         follower, replicas = node.image_follower, node.replicas
         follower.reconfigure()
+        follower.follow_quotas()
         loading = LogLoading(
             replicas=replicas,
             live=node.live,

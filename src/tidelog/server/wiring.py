@@ -68,6 +68,7 @@ from tidelog.server.routing.connections import Connections
 from tidelog.server.routing.context import RequestContext
 from tidelog.server.routing.forwarding import AnsweredHere, Forwarder
 from tidelog.server.routing.produce_order import ProduceOrder, may_overtake
+from tidelog.server.routing.quota_follower import QuotaFollower, client_throttling
 from tidelog.server.routing.router import MAX_CONTROL_FRAME_BYTES, Handler, Router
 
 # What the quorum's replicas ask each other.
@@ -129,6 +130,7 @@ def broker_router(node: Node) -> Router:
         handlers={key: _guarded(access, apis[key], handler) for key, handler in handlers.items()},
         may_pipeline=may_overtake,
         connections=node.connections,
+        throttling=node.throttling,
         metrics=node.metrics,
         clock=node.ports.clock,
         max_frame_bytes=node.config.socket_request_max_bytes,
@@ -163,6 +165,7 @@ def _of_replicas(node: Node) -> dict[ApiKey, Handler]:
             replicas=replicas,
             metadata=metadata,
             access=access,
+            throttling=node.throttling,
         ).handle,
         ApiKey.LIST_OFFSETS: partial(list_offsets.handle, access, node.patient_work, replicas),
         ApiKey.OFFSET_FOR_LEADER_EPOCH: partial(offset_for_leader_epoch.handle, access, replicas),
@@ -258,6 +261,8 @@ def controller_router(config: BrokerConfig, ports: Ports, control: ControlPlane,
     handlers: dict[ApiKey, Handler] = {key: partial(here.forward, api) for key, api in apis.items()}
 
     async def ask_quorum(request: Message, context: RequestContext) -> Message:
+        # A quorum must not wait for a quota.
+        context.exempt()
         return await quorum.ask(request)
 
     async def open_envelope(request: EnvelopeRequest, context: RequestContext) -> Message:
@@ -291,6 +296,18 @@ def controller_router(config: BrokerConfig, ports: Ports, control: ControlPlane,
     # Whoever fetches from a controller reads the metadata of the whole cluster.
     handlers[ApiKey.FETCH] = guarded(access, apis[ApiKey.FETCH], Operation.CLUSTER_ACTION, ask_quorum)
     handlers = {key: _guarded(access, apis[key], handler) for key, handler in handlers.items()}
+    connections = Connections(
+        config=lambda: configuration.config,
+        listeners=config.controller_listeners,
+        descriptors=ports.most_connections,
+        clock=ports.clock,
+        metrics=metrics,
+        released=controller.absent_brokers.connection_ended,
+    )
+    throttling = client_throttling(config, ports.clock, metrics)
+    quotas = QuotaFollower(throttling=throttling, connections=connections, network=ports.network)
+    quotas.follow(metadata.latest.client_quotas)
+    metadata.applied.listen(lambda: quotas.follow(metadata.latest.client_quotas))
     return Router(
         apis=apis,
         handlers={
@@ -298,12 +315,8 @@ def controller_router(config: BrokerConfig, ports: Ports, control: ControlPlane,
             for key, handler in handlers.items()
         },
         may_pipeline=may_pipeline,
-        connections=Connections(
-            config=lambda: configuration.config,
-            descriptors=ports.most_connections,
-            metrics=metrics,
-            released=controller.absent_brokers.connection_ended,
-        ),
+        connections=connections,
+        throttling=throttling,
         metrics=metrics,
         clock=ports.clock,
         max_frame_bytes=MAX_CONTROL_FRAME_BYTES,

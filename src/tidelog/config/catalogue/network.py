@@ -40,13 +40,24 @@ class NetworkSection:
     connections_max_idle_ms: int = long(
         600_000, "How long a connection may be idle before the broker closes it; below 0 for ever."
     )
-    max_connections: int = integer(_MAX_INT, "How many connections a broker accepts in total.", NOT_NEGATIVE, ON_USE)
+    controller_quota_window_num: int = integer(
+        11, "How many windows a quota of controller mutations is measured over.", POSITIVE
+    )
+    controller_quota_window_size_seconds: int = integer(1, "How long such a window is.", POSITIVE)
+    max_connection_creation_rate: int = integer(
+        _MAX_INT, "How many connections a broker accepts per second; others wait.", NOT_NEGATIVE, ON_USE
+    )
+    max_connections: int = integer(
+        _MAX_INT, "How many connections a broker has at most; others wait.", NOT_NEGATIVE, ON_USE
+    )
     max_connections_per_ip: int = integer(
         _MAX_INT, "How many connections a broker accepts from one IP address.", NOT_NEGATIVE, ON_USE
     )
     max_connections_per_ip_overrides: str = string(
         "", "Other limits for single IP addresses, as address:number pairs.", _AddressNumbers(), ON_USE
     )
+    quota_window_num: int = integer(11, "How many windows a quota of clients is measured over.", POSITIVE)
+    quota_window_size_seconds: int = integer(1, "How long such a window is.", POSITIVE)
     queued_max_request_bytes: int = long(
         -1, "How many bytes of requests may be in progress before the broker stops reading; -1 is 100 MiB."
     )

@@ -41,9 +41,6 @@ _ROWS: dict[str, tuple[Row, ...]] = {
         ("socket.listen.backlog.size", _INT, 50),
         ("socket.receive.buffer.bytes", _INT, 102_400),
     ),
-    "connections are limited by their number only, see max.connections": (
-        ("max.connection.creation.rate", _INT, 2147483647, _DYNAMIC),
-    ),
     "each attempt to connect waits for socket.connection.setup.timeout.ms": (
         ("socket.connection.setup.timeout.max.ms", _LONG, 30_000),
     ),
@@ -74,12 +71,6 @@ _ROWS: dict[str, tuple[Row, ...]] = {
         ("metrics.recording.level", _STRING, "INFO"),
         ("metrics.sample.window.ms", _LONG, 30000),
         ("telemetry.max.bytes", _INT, 1048576),
-    ),
-    "tidelog has no quotas for clients": (
-        ("controller.quota.window.num", _INT, 11),
-        ("controller.quota.window.size.seconds", _INT, 1),
-        ("quota.window.num", _INT, 11),
-        ("quota.window.size.seconds", _INT, 1),
     ),
     "it controls an internal part of Apache Kafka that tidelog does not have": (
         ("group.coordinator.append.linger.ms", _INT, -1),

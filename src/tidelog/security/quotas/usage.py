@@ -234,16 +234,15 @@ class MutationUsage:
 
 
 class ClientUsage:
-    """All accounts of the clients of one node."""
+    """All accounts of the clients of one node, but for those of mutations, which the active controller has."""
 
-    __slots__ = ("fetch", "mutations", "produce", "request")
+    __slots__ = ("fetch", "produce", "request")
 
     def __init__(
         self,
         book: QuotaBook,
         *,
         windows: QuotaWindows,
-        mutation_windows: QuotaWindows,
         max_accounts: int = MAX_ACCOUNTS,
     ) -> None:
         limits = book.limits
@@ -255,17 +254,13 @@ class ClientUsage:
             longest_ms=windows.size_ms,
             max_accounts=max_accounts,
         )
-        self.mutations = MutationUsage(
-            limits[QuotaKey.CONTROLLER_MUTATION_RATE], windows=mutation_windows, max_accounts=max_accounts
-        )
 
     def adopt(self, book: QuotaBook) -> None:
         self.produce.adopt(book.limits[QuotaKey.PRODUCER_BYTE_RATE])
         self.fetch.adopt(book.limits[QuotaKey.CONSUMER_BYTE_RATE])
         self.request.adopt(book.limits[QuotaKey.REQUEST_PERCENTAGE])
-        self.mutations.adopt(book.limits[QuotaKey.CONTROLLER_MUTATION_RATE])
 
     def expire(self, now_ms: int) -> int:
         """Drops accounts that have been idle for an hour; called now and then, such as every 30 s."""
-        usages = (self.produce, self.fetch, self.request, self.mutations)
+        usages = (self.produce, self.fetch, self.request)
         return sum(usage.expire(now_ms) for usage in usages)

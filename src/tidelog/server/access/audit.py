@@ -38,6 +38,9 @@ class Caller(Protocol):
     @property
     def api_key(self) -> int: ...
 
+    @property
+    def client_id(self) -> str | None: ...
+
 
 def is_audited(level: int) -> bool:
     """Whether anybody reads lines of this level. Nearly always the answer is no."""

@@ -12,6 +12,8 @@ commit records and bring them into the in-sync set.
 A fetch is answered at once if there is an error to report, if min.bytes are available, or if the reader does not want
 to wait. Otherwise it waits once, for at most max.wait, and answers with what is available then. The wait begins with
 the reading: each partition knows of it from the moment it is read, so nothing can happen to it unnoticed.
+
+A consumer that has used up its quota gets a reply without records (`routing/throttling.py`).
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from tidelog.model.ids import NO_LEADER_EPOCH, ZERO_UUID
 from tidelog.model.unread import UnreadBytes
 from tidelog.network.later import Later
 from tidelog.partition.divergence import diverging_epoch
+from tidelog.protocol.frames import LENGTH_SIZE, response_frame
 from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.fetch_request import FetchPartition, FetchRequest
 from tidelog.protocol.messages.fetch_response import (
@@ -51,6 +54,7 @@ from tidelog.server.replicas.waits import FetchWait, FetchWaits
 from tidelog.server.replication.runtime import Replication
 from tidelog.server.replies.leader_hints import REDIRECTING, LeaderHints
 from tidelog.server.routing.context import RequestContext
+from tidelog.server.routing.throttling import ClientThrottling
 from tidelog.storage.files.filesystem import StorageFailure
 from tidelog.storage.log.reader import aborted_transactions, end_offset_of, sendable_records
 from tidelog.storage.log.results import OffsetOutOfRange
@@ -127,38 +131,43 @@ class FetchHandler:
     replicas: Replicas
     metadata: Metadata
     access: Access
+    throttling: ClientThrottling
 
     def handle(self, request: FetchRequest, context: RequestContext) -> FetchResponse | Later[FetchResponse]:
         plan = self.sessions.plan(request, context.version)
         if isinstance(plan, ErrorCode):
             return FetchResponse(error_code=plan, session_id=0)
         reader = self._reader(request, context)
-        if reader.is_follower and not self.access.allows_cluster(context, Operation.CLUSTER_ACTION):
-            answers = [(key, _failed(key[2], ErrorCode.TOPIC_AUTHORIZATION_FAILED)) for key, _ in plan.partitions]
-            return self._respond(plan, answers, context)
-        if reader.is_follower and not self.replication.is_broker(reader.broker_id, reader.broker_epoch):
-            # An impostor, a process that has been replaced, or one that this node does not know yet. It must not read
-            # what is not committed, and does not count as a replica.
-            answers = [(key, _failed(key[2], ErrorCode.NOT_LEADER_OR_FOLLOWER)) for key, _ in plan.partitions]
-            return self._respond(plan, answers, context)
+        if reader.is_follower:
+            if not self.access.allows_cluster(context, Operation.CLUSTER_ACTION):
+                answers = [(key, _failed(key[2], ErrorCode.TOPIC_AUTHORIZATION_FAILED)) for key, _ in plan.partitions]
+                return self._respond(plan, answers, context)
+            if not self.replication.is_broker(reader.broker_id, reader.broker_epoch):
+                # An impostor, a process that has been replaced, or one that this node does not know yet. It must not
+                # read what is not committed, and does not count as a replica.
+                answers = [(key, _failed(key[2], ErrorCode.NOT_LEADER_OR_FOLLOWER)) for key, _ in plan.partitions]
+                return self._respond(plan, answers, context)
+            context.exempt()
+        # More than it may get cannot be waited for.
+        min_bytes = min(request.min_bytes, reader.max_bytes)
         wait = FetchWait()
-        watch = _Watch(wait, request.min_bytes) if request.max_wait_ms > 0 else None
+        watch = _Watch(wait, min_bytes) if request.max_wait_ms > 0 else None
         try:
             first = self._read_all(plan, reader, context, watch=watch)
         except BaseException:
             wait.release()
             raise
-        if watch is None or not plan.partitions or first.urgent or first.readable_bytes >= request.min_bytes:
+        if watch is None or not plan.partitions or first.urgent or first.readable_bytes >= min_bytes:
             wait.release()
             return self._respond(plan, first.answers, context)
         patience_ms = min(request.max_wait_ms, MAX_WAIT_MS)
         if first.held_back:
             patience_ms = min(patience_ms, self.replication.throttles.held_back_ms())
-        woken = wait.begin(request.min_bytes - first.readable_bytes, patience_ms)
+        woken = wait.begin(min_bytes - first.readable_bytes, patience_ms)
 
         def look_again(_: None) -> FetchResponse:
             second = self._read_all(plan, reader, context, first)
-            if wait.overdue and second.readable_bytes >= request.min_bytes and not first.held_back:
+            if wait.overdue and second.readable_bytes >= min_bytes and not first.held_back:
                 invariants.error(
                     "a fetch waited its full %d ms although %d bytes were available: its wake-up was lost",
                     request.max_wait_ms,
@@ -170,6 +179,13 @@ class FetchHandler:
 
     def _reader(self, request: FetchRequest, context: RequestContext) -> _Reader:
         follower = max(request.replica_id, request.replica_state.replica_id)
+        max_bytes = request.max_bytes
+        # Followers have a limit of their own, which they send.
+        if follower < 0:
+            max_bytes = min(max_bytes, self.configuration.config.fetch_max_bytes)
+            if self.throttling.limits_fetches:
+                largest = self.throttling.largest_fetch(context)
+                max_bytes = max_bytes if largest is None else min(max_bytes, largest)
         return _Reader(
             broker_id=follower if follower >= 0 else _CONSUMER,
             broker_epoch=request.replica_state.replica_epoch,
@@ -177,10 +193,7 @@ class FetchHandler:
             rack=request.rack_id,
             by_id=context.version >= _TOPIC_IDS_FROM,
             any_replica=follower < 0 and context.version >= _ANY_REPLICA_FROM,
-            # Followers have a limit of their own, which they send.
-            max_bytes=request.max_bytes
-            if follower >= 0
-            else min(request.max_bytes, self.configuration.config.fetch_max_bytes),
+            max_bytes=max_bytes,
             takes_unread=context.connection.sends_files,
             may_read={} if self.access.enforced and follower < 0 else None,
         )
@@ -371,9 +384,19 @@ class FetchHandler:
             self.replicas.storage_failed(replica, failure)
 
     def _respond(self, plan: FetchPlan, answers: Answers, context: RequestContext) -> FetchResponse:
+        if self.throttling.limits_fetches and not context.is_exempt:
+            response = self._response(plan.session_id, plan.to_answer(answers, is_sent=False), context)
+            wait_ms = self.throttling.fetched(context, _size(response, context))
+            if wait_ms > 0:
+                return FetchResponse(throttle_time_ms=wait_ms, session_id=self.sessions.withdraw(plan))
+            plan.to_answer(answers)
+            return response
+        return self._response(plan.session_id, plan.to_answer(answers), context)
+
+    def _response(self, session_id: int, answers: Answers, context: RequestContext) -> FetchResponse:
         topics: dict[tuple[str, bytes], list[PartitionData]] = {}
         hints = LeaderHints(self.metadata.image, context.listener) if context.version >= _LEADER_HINTS_FROM else None
-        for (topic, topic_id, _), answer in plan.to_answer(answers):
+        for (topic, topic_id, _), answer in answers:
             told = answer
             if hints is not None and answer.error_code in REDIRECTING:
                 name = self.metadata.image.topic_name(topic_id) if topic_id != ZERO_UUID else topic
@@ -381,13 +404,19 @@ class FetchHandler:
                 told = _failed(answer.partition_index, ErrorCode(answer.error_code), leader=leader)
             topics.setdefault((topic, topic_id), []).append(told)
         return FetchResponse(
-            session_id=plan.session_id,
+            session_id=session_id,
             responses=[
                 FetchableTopicResponse(topic=topic, topic_id=topic_id, partitions=partitions)
                 for (topic, topic_id), partitions in topics.items()
             ],
             node_endpoints=hints.addresses(NodeEndpoint) if hints is not None else (),
         )
+
+
+def _size(response: FetchResponse, context: RequestContext) -> int:
+    """What of a reply counts. Nothing is read or copied for it."""
+    frame = response_frame(ApiKey.FETCH, context.version, context.correlation_id, response)
+    return sum(map(len, frame)) - LENGTH_SIZE
 
 
 def _waits(replica: Replica, reader: _Reader) -> FetchWaits:

@@ -36,8 +36,8 @@ class CachedPartition:
     log_start_offset: int = -1
 
     def is_news(self, answer: PartitionData) -> bool:
-        """Whether an incremental response has to mention this partition; remembers what was sent."""
-        news = bool(
+        """Whether an incremental response has to mention this partition."""
+        return bool(
             (answer.records is not None and len(answer.records))
             or answer.error_code
             or answer.high_watermark != self.high_watermark
@@ -45,12 +45,14 @@ class CachedPartition:
             or answer.preferred_read_replica != -1
             or answer.diverging_epoch.epoch != -1
         )
+
+    def sent(self, answer: PartitionData) -> None:
+        """Remembers what the reader has been sent, or would have been, were it news."""
         # After an error the partition counts as unknown, so that the next good answer is sent. The same goes for a
         # divergence: a follower first truncates its log, which may not have reached the watermark that it was sent.
         unknown = answer.error_code or answer.diverging_epoch.epoch >= 0
         self.high_watermark = -1 if unknown else answer.high_watermark
         self.log_start_offset = -1 if unknown else answer.log_start_offset
-        return news
 
 
 @dataclass(slots=True)
@@ -111,8 +113,10 @@ class FetchPlan:
             and cached.log_start_offset == log_start_offset
         )
 
-    def to_answer(self, answers: list[tuple[PartitionKey, PartitionData]]) -> list[tuple[PartitionKey, PartitionData]]:
-        """The part of `answers` that must be sent to the reader."""
+    def to_answer(
+        self, answers: list[tuple[PartitionKey, PartitionData]], *, is_sent: bool = True
+    ) -> list[tuple[PartitionKey, PartitionData]]:
+        """The part of `answers` that must be sent to the reader. If that is done, the session remembers it."""
         session = self.session
         if session is None:
             return answers
@@ -122,11 +126,15 @@ class FetchPlan:
             cached = session.partitions.get(key)
             if cached is None:
                 continue
-            if cached.is_news(answer) or not self.incremental:
+            is_told = not self.incremental or cached.is_news(answer)
+            if is_sent:
+                cached.sent(answer)
+            if is_told:
                 told.append((key, answer))
                 if answer.records is not None and len(answer.records):
                     with_records.append(key)
-        session.rotate(with_records)
+        if is_sent:
+            session.rotate(with_records)
         return told
 
 
@@ -160,6 +168,16 @@ class FetchSessions:
                 session = self._create(request, uses_topic_ids)
             return FetchPlan(session=session, incremental=False, partitions=wanted)
         return self._continue(request, uses_topic_ids)
+
+    def withdraw(self, plan: FetchPlan) -> int:
+        """The request is throttled, so nothing of the plan is answered. The id of the session that it leaves: one that
+        it would have begun does not exist, as the reader knows of none."""
+        session = plan.session
+        if session is None or plan.incremental:
+            return plan.session_id
+        if self._sessions.get(session.session_id) is session:
+            del self._sessions[session.session_id]
+        return NO_SESSION
 
     def _continue(self, request: FetchRequest, uses_topic_ids: bool) -> FetchPlan | ErrorCode:
         session = self._sessions.get(request.session_id)

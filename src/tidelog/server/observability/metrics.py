@@ -84,6 +84,30 @@ class RequestCounts:
         return iter((requests, received, sent, latency))
 
 
+class ThrottleCounts:
+    """How often and how long clients were throttled. A collector for Prometheus' registry."""
+
+    def __init__(self) -> None:
+        self._counts: dict[tuple[int, str], tuple[int, int]] = {}
+
+    def throttled(self, api_key: int, quota: str, milliseconds: int) -> None:
+        count, total_ms = self._counts.get((api_key, quota), (0, 0))
+        self._counts[api_key, quota] = count + 1, total_ms + milliseconds
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        labels = ["api", "quota"]
+        requests = CounterMetricFamily(
+            "tidelog_throttled_requests", "Requests whose client was throttled", labels=labels
+        )
+        seconds = CounterMetricFamily(
+            "tidelog_throttle_seconds", "Throttle times in replies (Kafka's ThrottleTimeMs)", labels=labels
+        )
+        for (api_key, quota), (count, total_ms) in self._counts.items():
+            requests.add_metric([APIS[api_key], quota], count)
+            seconds.add_metric([APIS[api_key], quota], total_ms / 1000)
+        return iter((requests, seconds))
+
+
 class Metrics:
     """What a broker counts. The names say what Kafka's JMX beans of the same purpose say."""
 
@@ -91,6 +115,8 @@ class Metrics:
         self.registry = CollectorRegistry()
         self.requests = RequestCounts()
         self.registry.register(self.requests)
+        self.throttles = ThrottleCounts()
+        self.registry.register(self.throttles)
         counter = partial(Counter, registry=self.registry)
         self._errors = counter("tidelog_errors", "Errors in replies, by type (Kafka's ErrorsPerSec)", ["api", "error"])
         self._refused_connections = counter("tidelog_refused_connections", "Connections that were refused", ["reason"])

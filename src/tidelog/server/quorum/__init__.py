@@ -14,6 +14,7 @@ metadata.py           the image: the latest snapshot and the committed log after
 publishing.py         hands each image to those who act on it, in order
 active_controller.py  decides for the whole cluster while this node leads
 answers.py            its replies to administrative requests
+mutations.py          how much clients may change there (KIP-599)
 absent_brokers.py     has brokers fenced whose processes are gone
 lifecycle.py          a broker registers, catches up, serves, and hands over before it stops
 channel.py            the way from a broker to the active controller

@@ -21,7 +21,7 @@ from tidelog.controller.brokers import fence_broker, is_at, register_broker, unr
 from tidelog.controller.client_quotas import alter_client_quotas, named_hosts
 from tidelog.controller.configs import alter_configs, incremental_alter_configs
 from tidelog.controller.credentials import alter_user_scram_credentials
-from tidelog.controller.decision import Decision
+from tidelog.controller.decision import Decision, MayChange, any_number
 from tidelog.controller.directories import assign_replicas
 from tidelog.controller.elections import UncleanAllowed, unclean_allowed
 from tidelog.controller.features import update_features
@@ -63,6 +63,7 @@ from tidelog.protocol.messages.update_features_request import UpdateFeaturesRequ
 from tidelog.protocol.schema import Message
 from tidelog.server.quorum.absent_brokers import AbsentBrokers
 from tidelog.server.quorum.metadata import MetadataFollower
+from tidelog.server.quorum.mutations import ControllerMutations, MutationTurn
 from tidelog.server.quorum.runtime import QuorumRuntime
 
 logger = logging.getLogger(__name__)
@@ -110,6 +111,7 @@ class ActiveController:
     randomness: Randomness
     network: Network
     broker_gone: Callable[[int, int], None]
+    mutations: ControllerMutations
     absent_brokers: AbsentBrokers = field(init=False)
     _sessions: BrokerSessions = field(init=False)
     _decisions: Mapping[type[Message], Decide] = field(init=False)
@@ -132,7 +134,7 @@ class ActiveController:
         )
         self._decisions = {
             CreateTopicsRequest: self._create_topics,
-            DeleteTopicsRequest: partial(delete_topics, config=config),
+            DeleteTopicsRequest: self._delete_topics,
             CreatePartitionsRequest: self._create_partitions,
             AlterConfigsRequest: partial(alter_configs, config=config),
             IncrementalAlterConfigsRequest: partial(incremental_alter_configs, config=config),
@@ -214,8 +216,11 @@ class ActiveController:
 
     # -- requests ------------------------------------------------------------------------------------------------
 
-    async def perform(self, request: Message) -> Message:
-        """Decide, append, commit, answer. Raises ApiError: NOT_CONTROLLER, or what the disk says."""
+    async def perform(self, request: Message, turn: MutationTurn | None = None) -> Message:
+        """Decide, append, commit, answer. Raises ApiError: NOT_CONTROLLER, or what the disk says.
+
+        `turn` bounds how much may be changed.
+        """
         await self.wait_until_active()
         if isinstance(request, DescribeQuorumRequest):
             return self.quorum.describe(request)
@@ -223,9 +228,11 @@ class ActiveController:
             return await self._heartbeat(request)
         decide = self._decisions.get(type(request))
         if isinstance(request, AlterClientQuotasRequest):
-            unknown = [host for host in named_hosts(request) if not await self.network.resolves(host)]
+            unknown = [host for host in named_hosts(request) if await self.network.address_of(host) is None]
             decide = partial(alter_client_quotas, unknown_hosts=unknown)
         assert decide is not None
+        if turn is not None:
+            decide = partial(decide, may_change=turn.may_change)
         response = await self._decide(partial(decide, request=request))
         if isinstance(request, _SEEN_AT_ONCE):
             # A client of this node expects to find there what the reply has confirmed.
@@ -357,17 +364,28 @@ class ActiveController:
         """A decision that may elect leaders, and so has to know where that may be unclean."""
         return lambda image, request: decide(image, request, unclean=self._unclean(image))
 
-    def _create_topics(self, image: ClusterImage, request: CreateTopicsRequest) -> Decision[Message]:
+    def _create_topics(
+        self, image: ClusterImage, request: CreateTopicsRequest, may_change: MayChange = any_number
+    ) -> Decision[Message]:
         return create_topics(
             image,
             request,
             config=self._cluster_wide(image),
             topic_ids=[fresh_uuid(self.randomness.random_bytes(16)) for _ in request.topics],
             placement_start=self.randomness.below(PLACEMENT_STARTS),
+            may_change=may_change,
         )
 
-    def _create_partitions(self, image: ClusterImage, request: CreatePartitionsRequest) -> Decision[Message]:
-        return create_partitions(image, request, placement_start=self.randomness.below(PLACEMENT_STARTS))
+    def _delete_topics(
+        self, image: ClusterImage, request: DeleteTopicsRequest, may_change: MayChange = any_number
+    ) -> Decision[Message]:
+        return delete_topics(image, request, config=self.config, may_change=may_change)
+
+    def _create_partitions(
+        self, image: ClusterImage, request: CreatePartitionsRequest, may_change: MayChange = any_number
+    ) -> Decision[Message]:
+        start = self.randomness.below(PLACEMENT_STARTS)
+        return create_partitions(image, request, placement_start=start, may_change=may_change)
 
     def _create_acls(self, image: ClusterImage, request: CreateAclsRequest) -> Decision[Message]:
         self._require_authorizer()

@@ -14,7 +14,7 @@ from tidelog.protocol.messages.delete_topics_request import DeleteTopicsRequest
 from tidelog.protocol.messages.delete_topics_response import DeletableTopicResult, DeleteTopicsResponse
 from tidelog.protocol.messages.envelope_request import EnvelopeRequest
 from tidelog.protocol.messages.envelope_response import EnvelopeResponse
-from tidelog.protocol.schema import Message
+from tidelog.protocol.schema import Message, replaced
 from tidelog.server.access.access import Access
 from tidelog.server.access.audit import Caller
 from tidelog.server.access.controller_requests import allowed_part
@@ -23,6 +23,7 @@ from tidelog.server.declaration import Api
 from tidelog.server.observability.metrics import error_codes
 from tidelog.server.quorum.active_controller import ActiveController
 from tidelog.server.quorum.envelope import seal_reply, unseal
+from tidelog.server.quorum.mutations import MutationTurn
 from tidelog.server.replies.error_replies import refused
 
 logger = logging.getLogger(__name__)
@@ -45,8 +46,9 @@ class ControllerAnswers:
         `caller` is the client, also if a broker has passed its request on.
         """
         api = self.apis[request.SCHEMA.api_key]
+        turn = self.controller.mutations.turn(api.key, version, caller.principal.name, caller.client_id)
         try:
-            response = await self._perform(api, request, caller)
+            response = await self._perform(api, request, caller, turn)
         except ApiError as error:
             response = refused(api, request, version, error)
         except Exception:
@@ -54,11 +56,13 @@ class ControllerAnswers:
             logger.exception("%s failed", type(request).__name__)
             failure = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "the controller failed; see its log")
             response = refused(api, request, version, failure)
+        if turn is not None:
+            response = turn.throttled(response)
         if isinstance(response, DeleteTopicsResponse) and version < FIRST_VERSION_WITH_DELETION_DISABLED:
-            return DeleteTopicsResponse(responses=[_in_older_words(result) for result in response.responses])
+            return replaced(response, responses=[_in_older_words(result) for result in response.responses])
         return response
 
-    async def _perform(self, api: Api, request: Message, caller: Caller) -> Message:
+    async def _perform(self, api: Api, request: Message, caller: Caller, turn: MutationTurn | None) -> Message:
         """What the client may ask for, and a refusal of the rest. Raises ApiError."""
         if not self.access.is_ready_for(caller):
             # Whoever is the active controller knows the ACLs.
@@ -68,9 +72,9 @@ class ControllerAnswers:
         if operation is not None and api.is_forwarded:
             self.access.require_cluster(caller, operation)
         if isinstance(request, DeleteTopicsRequest) and not self.controller.config.delete_topic_enable:
-            return await self.controller.perform(request)
+            return await self.controller.perform(request, turn)
         allowed = allowed_part(self.access, caller, request, self.controller.metadata.latest)
-        return allowed.complete(await self.controller.perform(allowed.request))
+        return allowed.complete(await self.controller.perform(allowed.request, turn))
 
     async def open(self, envelope: EnvelopeRequest) -> EnvelopeResponse:
         """The answer to what is in the envelope, which the sender was allowed to send."""

@@ -2,7 +2,10 @@
 
 router.py         frames to requests, requests to handlers, replies to frames; limits, failures, metrics
 context.py        what a handler may need to know about a request besides its message
-connections.py    how many connections there may be, and when an idle one is closed
+connections.py    which connections are let in, and when an idle one is closed
+throttling.py     quotas of clients: what is counted, and how long a client waits
+quota_follower.py the quotas of the cluster, as they change
+measuring.py      how long the event loop is busy with a request
 forwarding.py     requests that the active controller answers
 produce_order.py  in which order the produces of a connection are appended
 """

@@ -21,6 +21,29 @@ class RequestContext:
     connection: ServerConnection
     # The request as it was received, header included: it is forwarded to other nodes unchanged.
     frame: Frame
+    # When the request was begun, and how long the event loop was busy with it: below 0 until its handler has returned.
+    started_ms: float = 0.0
+    busy_ms: float = -1.0
+    # Whether the quotas have been asked, and whether none applies.
+    is_counted: bool = False
+    is_exempt: bool = False
+
+    def exempt(self) -> None:
+        """No quota applies: it comes from a broker or a controller."""
+        self.is_counted = True
+        self.is_exempt = True
+
+    def counted(self) -> None:
+        """The quotas have been asked for it."""
+        self.is_counted = True
+
+    def handled(self, now_ms: float) -> None:
+        """Its handler has returned."""
+        self.busy_ms = now_ms - self.started_ms
+
+    def was_busy(self, milliseconds: float) -> None:
+        """After its handler has returned, the event loop was busy with it once more."""
+        self.busy_ms += milliseconds
 
     @property
     def principal(self) -> Principal:

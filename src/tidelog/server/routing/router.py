@@ -1,8 +1,8 @@
 """From frames to handlers and back: parses requests, finds the handler, encodes replies, counts.
 
 Rules that every API shares live here, the same for the listeners of brokers and of controllers: what happens to unknown
-APIs and versions, how large a frame may be, how a request is answered whose handler fails, and which requests may be
-handled while their predecessor on the same connection still waits.
+APIs and versions, how large a frame may be, how a request is answered whose handler fails, which requests may be
+handled while their predecessor on the same connection still waits, and that clients with quotas are throttled.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ from tidelog.server.quorum.envelope import ENVELOPE_ROOM_BYTES
 from tidelog.server.replies.error_replies import error_reply
 from tidelog.server.routing.connections import Connections
 from tidelog.server.routing.context import RequestContext
+from tidelog.server.routing.measuring import MeasuredCoroutine
+from tidelog.server.routing.throttling import ClientThrottling
 
 logger = logging.getLogger(__name__)
 
@@ -62,6 +64,7 @@ class Router:
         handlers: Mapping[ApiKey, Handler],
         may_pipeline: Callable[[Frame], bool],
         connections: Connections,
+        throttling: ClientThrottling,
         metrics: Metrics,
         clock: Clock,
         max_frame_bytes: int,
@@ -75,6 +78,7 @@ class Router:
         # Whether a request may be begun while its predecessor on the same connection still waits.
         self.may_pipeline = may_pipeline
         self.connections = connections
+        self._throttling = throttling
         self._metrics = metrics
         self._clock = clock
         self._ready = ready
@@ -120,6 +124,7 @@ class Router:
             client_id=client_id,
             connection=connection,
             frame=frame,
+            started_ms=started,
         )
         try:
             outcome = route.handle(request, context)
@@ -127,6 +132,10 @@ class Router:
             outcome = self._failed(route.api, request, context)
         if outcome is None or isinstance(outcome, Message):
             return self._reply(route.api, context, request, started, outcome)
+        if self._throttling.is_limited:
+            context.handled(self._clock.monotonic_ms())
+            if not isinstance(outcome, Later):
+                outcome = MeasuredCoroutine(outcome, context, self._clock)
         later = outcome if isinstance(outcome, Later) else Later.run(outcome)
         return later.otherwise(lambda _: self._failed(route.api, request, context)).then(
             partial(self._reply, route.api, context, request, started)
@@ -171,6 +180,10 @@ class Router:
     ) -> Reply:
         pieces: Reply = None
         sent = 0
+        throttling = self._throttling
+        if throttling.is_limited:
+            response = throttling.throttle(api, context, response)
+            encoding_ms = self._clock.monotonic_ms()
         if response is not None:
             try:
                 pieces = response_frame(context.api_key, context.version, context.correlation_id, response)
@@ -178,7 +191,10 @@ class Router:
                 response = self._failed(api, request, context)
                 pieces = response_frame(context.api_key, context.version, context.correlation_id, response)
             sent = sum(map(len, pieces))
-        elapsed_ms = self._clock.monotonic_ms() - started
+        now_ms = self._clock.monotonic_ms()
+        if throttling.is_limited:
+            throttling.sent(context, now_ms - encoding_ms)
+        elapsed_ms = now_ms - started
         self._metrics.requests.request_done(
             context.api_key, context.version, elapsed_ms=elapsed_ms, received=len(context.frame), sent=sent
         )

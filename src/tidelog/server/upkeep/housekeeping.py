@@ -1,4 +1,5 @@
-"""What a broker does at intervals: checkpoints, flushes, retention, removal of files, expiry of producers.
+"""What a broker does at intervals: checkpoints, flushes, retention, removal of files, expiry of producers
+and of what was counted for quotas.
 
 Compaction, which takes longer, is in `tidelog.server.upkeep.cleaning`; it starts and stops with these.
 """
@@ -14,6 +15,7 @@ from tidelog.server.configuration.live import LiveConfig
 from tidelog.server.replicas.flusher import ReplicaFlusher
 from tidelog.server.replicas.registry import Replicas
 from tidelog.server.routing.connections import Connections
+from tidelog.server.routing.throttling import ClientThrottling
 from tidelog.server.upkeep.cleaning import Cleaning
 from tidelog.server.upkeep.old_segments import delete_old_segments
 from tidelog.storage.directories.log_directory import LogDirectory
@@ -24,6 +26,7 @@ logger = logging.getLogger(__name__)
 FLUSH_CHECK_MS = 1000
 REMOVAL_CHECK_MS = 1000
 POSTPONED_CHECK_MS = 1000
+QUOTA_EXPIRY_MS = 30_000
 # After so many logs a pass yields to requests.
 LOGS_PER_STEP = 50
 
@@ -37,6 +40,7 @@ class Housekeeping:
     flusher: ReplicaFlusher
     cleaning: Cleaning
     connections: Connections
+    throttling: ClientThrottling
     # Opens replicas that could not be opened for lack of descriptors.
     follow_postponed: Callable[[], None]
     filesystem: FileSystem
@@ -52,6 +56,7 @@ class Housekeeping:
         self._every(FLUSH_CHECK_MS, self._flush)
         self._every(REMOVAL_CHECK_MS, self._remove_files)
         self._every(POSTPONED_CHECK_MS, self._open_postponed)
+        self._every(QUOTA_EXPIRY_MS, self._expire_quotas)
         self._tasks.append(asyncio.create_task(self.connections.close_idle_ones()))
         self.cleaning.start()
 
@@ -124,3 +129,8 @@ class Housekeeping:
             if number % LOGS_PER_STEP == LOGS_PER_STEP - 1:
                 await asyncio.sleep(0)
             replica.log.producer_states.expire(now_ms)
+
+    async def _expire_quotas(self) -> None:
+        """Those of clients and addresses that have not been seen for long."""
+        self.throttling.expire()
+        self.connections.expire()

@@ -293,8 +293,9 @@ class ProcessNetwork:
         self.process.check_alive()
         return await self.fabric.connect(self.process, protocol_factory, host, port)
 
-    async def resolves(self, host: str) -> bool:
-        return self.fabric.is_known(host)
+    async def address_of(self, host: str) -> str | None:
+        """Hosts have no addresses but their names."""
+        return host if self.fabric.is_known(host) else None
 
     async def refuses(self, host: str, port: int, timeout_seconds: float) -> bool:
         self.process.check_alive()
