@@ -32,6 +32,7 @@ from tidelog.protocol.messages.incremental_alter_configs_request import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from tidelog.protocol.messages.metadata_request import MetadataRequest
 from tidelog.server.configuration.topic_settings import log_config
 
 # Declared as dynamic by the test although the broker looks at it only when it starts: the test must find it.
@@ -156,7 +157,6 @@ async def test_each_dynamic_property_takes_effect_as_the_catalogue_says(broker: 
 @pytest.mark.parametrize(
     "limits",
     [
-        {"max.connections": "1"},
         {"max.connections.per.ip": "1"},
         {"max.connections.per.ip.overrides": "127.0.0.1:1"},
         {"max.connections.per.ip": "1", "max.connections.per.ip.overrides": "127.0.0.2:9"},
@@ -179,6 +179,33 @@ async def test_limits_of_connections_count_from_the_next_connection_on(
         await wait_until(lambda: not is_limited())
         async with raw_client(broker.bootstrap_servers) as admitted:
             await create_topic(admitted, "t")
+
+
+@pytest.mark.parametrize("name", ["max.connections", "listener.name.plaintext.max.connections"])
+async def test_a_connection_that_waits_is_let_in_when_the_limit_is_raised(broker: tidelog.Broker, name: str) -> None:
+    config, connections = broker.running.node.live, broker.running.node.connections
+    async with raw_client(broker.bootstrap_servers) as client:
+        await alter(client, {name: "1"})
+        await wait_until(lambda: config.config.of_listener("PLAINTEXT").max_connections == 1)
+        async with raw_client(broker.bootstrap_servers) as waiting:
+            asked = waiting.send(MetadataRequest())
+            await wait_until(lambda: connections.waiting == 1)
+            assert len(connections) == 1
+            await alter(client, {name: "2"})
+            assert (await waiting.receive(asked)).brokers
+            assert (len(connections), connections.waiting) == (2, 0)
+
+
+async def test_a_connection_that_waits_is_let_in_when_another_ends(broker: tidelog.Broker) -> None:
+    connections = broker.running.node.connections
+    async with raw_client(broker.bootstrap_servers) as client:
+        await alter(client, {"max.connections": "1"})
+        await wait_until(lambda: broker.running.node.config.max_connections == 1)
+        async with raw_client(broker.bootstrap_servers) as waiting:
+            asked = waiting.send(MetadataRequest())
+            await wait_until(lambda: connections.waiting == 1)
+            client.close()
+            assert (await waiting.receive(asked)).brokers
 
 
 async def test_more_cleaners_start_when_log_cleaner_threads_grows(broker: tidelog.Broker) -> None:

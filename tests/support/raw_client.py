@@ -50,6 +50,9 @@ class RawClient:
         size = int.from_bytes(await asyncio.wait_for(self._reader.readexactly(4), HANG_SECONDS), "big")
         return await asyncio.wait_for(self._reader.readexactly(size), HANG_SECONDS)
 
+    def close(self) -> None:
+        self._writer.close()
+
     async def closed_by_broker(self) -> bool:
         return await asyncio.wait_for(self._reader.read(1), HANG_SECONDS) == b""
 

@@ -11,6 +11,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from tidelog.config.catalogue.network import NetworkSection
 from tidelog.config.catalogue.security import SecuritySection
 from tidelog.config.catalogue.without_effect import WITHOUT_EFFECT_DEFINITIONS
 from tidelog.config.definitions import ConfigDefinition, UpdateMode, by_name
@@ -22,8 +23,10 @@ _MECHANISM_PREFIXES = tuple(f"{mechanism.lower()}." for mechanism in SASL_MECHAN
 
 # Of the nodes' own logins, or of the whole node.
 _NOT_OF_LISTENERS = frozenset({"sasl.mechanism.inter.broker.protocol", "sasl.mechanism.controller.protocol"})
+_LIMITS = frozenset({"max.connections", "max.connection.creation.rate"})
 LISTENER_DEFINITIONS: Mapping[str, ConfigDefinition] = {
     **by_name(each for each in definitions_of(SecuritySection) if each.name not in _NOT_OF_LISTENERS),
+    **by_name(each for each in definitions_of(NetworkSection) if each.name in _LIMITS),
     # Without effect there as well.
     **{name: each for name, each in WITHOUT_EFFECT_DEFINITIONS.items() if name.startswith(("ssl.", "sasl."))},
 }
@@ -67,7 +70,7 @@ def listener_prefix(listener: str, mechanism: str | None = None) -> str:
 
 
 def listener_fields(texts: Mapping[str, str], listener: str, mechanism: str | None) -> dict[str, Any]:
-    """What a listener, or a mechanism on it, has other than the node: the fields of SecuritySection by their names."""
+    """What a listener, or a mechanism on it, has other than the node: fields of BrokerConfig by their names."""
     prefixes = [listener_prefix(listener)] + ([listener_prefix(listener, mechanism)] if mechanism else [])
     fields: dict[str, Any] = {}
     for prefix in prefixes:

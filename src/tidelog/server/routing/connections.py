@@ -53,7 +53,8 @@ def connection_limits(config: BrokerConfig, listeners: Iterable[Listener]) -> Co
 
 def _listener_limits(config: BrokerConfig, listener: str) -> ListenerLimits:
     """A listener without limits of its own has those of the broker, as in Kafka."""
-    return ListenerLimits(max_connections=config.max_connections, creation_rate=config.max_connection_creation_rate)
+    own = config.of_listener(listener)
+    return ListenerLimits(max_connections=own.max_connections, creation_rate=own.max_connection_creation_rate)
 
 
 class _EntryLine:
