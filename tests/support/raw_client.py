@@ -12,7 +12,7 @@ from support.processes import HANG_SECONDS
 
 from tidelog.protocol.api import response_class, response_header_version
 from tidelog.protocol.codec import decode_whole
-from tidelog.protocol.frames import request_frame, skip_tagged_fields
+from tidelog.protocol.frames import LENGTH_SIZE, request_frame, skip_tagged_fields
 from tidelog.protocol.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
 from tidelog.protocol.schema import Message
 from tidelog.records.record import encode_batch
@@ -23,13 +23,23 @@ class RawClient:
         self._reader = reader
         self._writer = writer
         self._next_id = 0
+        # Without their length prefixes.
+        self.last_size = 0
+        self.last_reply_size = 0
+
+    @property
+    def has_received(self) -> bool:
+        """Whether a reply has come that was not read."""
+        return bool(self._reader._buffer)  # type: ignore[attr-defined]
 
     def send(self, request: Message, version: int | None = None) -> tuple[int, int]:
         """Send without waiting; what `receive` needs to read the reply."""
         api_key = request.SCHEMA.api_key
         version = request.SCHEMA.valid[1] if version is None else version
         self._next_id += 1
-        self._writer.writelines(request_frame(api_key, version, self._next_id, "raw", request))
+        frame = request_frame(api_key, version, self._next_id, "raw", request)
+        self._writer.writelines(frame)
+        self.last_size = sum(map(len, frame)) - LENGTH_SIZE
         return api_key, version
 
     def send_frame(self, frame: bytes) -> None:
@@ -38,6 +48,7 @@ class RawClient:
     async def receive(self, asked: tuple[int, int]) -> Any:
         api_key, version = asked
         frame = await self.receive_frame()
+        self.last_reply_size = len(frame)
         position = 4
         if response_header_version(api_key, version) == 1:
             position = skip_tagged_fields(frame, position)
@@ -54,7 +65,11 @@ class RawClient:
         self._writer.close()
 
     async def closed_by_broker(self) -> bool:
-        return await asyncio.wait_for(self._reader.read(1), HANG_SECONDS) == b""
+        try:
+            return await asyncio.wait_for(self._reader.read(1), HANG_SECONDS) == b""
+        except ConnectionResetError:
+            # It has not read what was sent.
+            return True
 
     async def produce(
         self,
