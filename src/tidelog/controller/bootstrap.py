@@ -38,13 +38,15 @@ def bootstrap_records(
     """What the first controller writes into an empty metadata log. `min_in_sync` is its own min.insync.replicas: with
     eligible leaders all nodes must have the same value.
     """
-    records: list[Message] = [
-        FeatureLevelRecord(name=name, feature_level=level) for name, level in features.items() if level
-    ]
+    records: list[Message] = [*feature_records(features)]
     if features.get(ELIGIBLE_LEADER_REPLICAS_FEATURE, 0):
         value = str(min_in_sync)
         records.append(ConfigRecord(resource_type=ResourceType.BROKER, resource_name="", name=MIN_IN_SYNC, value=value))
     return tuple(records)
+
+
+def feature_records(features: Mapping[str, int] = INITIAL_FEATURES) -> list[FeatureLevelRecord]:
+    return [FeatureLevelRecord(name=name, feature_level=level) for name, level in features.items() if level]
 
 
 def fresh_uuid(random_bytes: bytes) -> Uuid:

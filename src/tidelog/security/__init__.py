@@ -10,6 +10,7 @@ client_handshake.py   the client's side
 client_login.py       who a client logs in as, from its properties
 scram.py              SCRAM-SHA-256 and SCRAM-SHA-512, both sides
 scram_messages.py     their messages
+scram_argument.py     a credential as the argument of a command
 plain.py              PLAIN, both sides
 oauthbearer.py        OAUTHBEARER, both sides
 unsecured_tokens.py   tokens without a signature, for development

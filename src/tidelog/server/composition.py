@@ -39,6 +39,7 @@ from tidelog.server.quorum.answers import ControllerAnswers
 from tidelog.server.quorum.channel import ControllerChannel
 from tidelog.server.quorum.control_plane import ControlPlane
 from tidelog.server.quorum.election_memory import ElectionMemory
+from tidelog.server.quorum.first_records import read_first_records
 from tidelog.server.quorum.leader_watch import LeaderWatch
 from tidelog.server.quorum.lifecycle import BrokerLifecycle
 from tidelog.server.quorum.metadata import MetadataFollower
@@ -117,6 +118,7 @@ def compose_control(
             network=ports.network,
             broker_gone=broker_gone,
             mutations=ControllerMutations(config, lambda: metadata.latest.client_quotas, ports.clock),
+            first_records=read_first_records(ports.filesystem, directory.path),
         )
         heard.listen(controller.absent_brokers.seen)
         leadership_changed.listen(controller.leadership_changed)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -12,8 +14,11 @@ from tidelog.cli.output import print_lines
 from tidelog.cli.session import CommandFailure, read_properties, split_properties
 from tidelog.config.broker import BrokerConfig
 from tidelog.config.definitions import InvalidConfig
-from tidelog.controller.bootstrap import fresh_uuid
+from tidelog.controller.bootstrap import feature_records, fresh_uuid
 from tidelog.model.ids import format_uuid, parse_uuid
+from tidelog.protocol.messages.user_scram_credential_record import UserScramCredentialRecord
+from tidelog.security.scram_argument import SALT_BYTES, ScramArgument
+from tidelog.server.quorum.first_records import write_first_records
 from tidelog.storage.directories.meta_properties import MetaProperties, read_meta_properties, write_meta_properties
 from tidelog.storage.files.local_filesystem import LocalFileSystem
 
@@ -31,6 +36,16 @@ def format_storage(
     ignore_formatted: Annotated[
         bool, typer.Option("--ignore-formatted", "-g", help="Leave directories alone that have been formatted before.")
     ] = False,
+    add_scram: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--add-scram",
+            "-S",
+            metavar="MECHANISM=[...]",
+            help="A user that the new cluster begins with: SCRAM-SHA-256=[name=alice,password=...], or with salt=, "
+            "saltedpassword= (both in base64) and iterations=. Give the same to all controllers. Repeatable.",
+        ),
+    ] = None,
     override: Annotated[
         list[str] | None,
         typer.Option("--override", metavar="NAME=VALUE", help="Set a property on top of the file's. Repeatable."),
@@ -42,20 +57,31 @@ def format_storage(
     Examples:
       tidelog format --config node-1.properties
       tidelog format --config node-2.properties --cluster-id MkU3OEVBNTcwNTJENDM2Qg
+      tidelog format --config node-1.properties --add-scram 'SCRAM-SHA-512=[name=admin,password=...]'
     """
+    credentials = _credentials(add_scram or ())
     try:
         node = BrokerConfig.from_properties(
             {**read_properties(config), **split_properties("--override", override or ())}
         )
     except InvalidConfig as error:
         raise CommandFailure("; ".join(error.problems)) from error
-    if cluster_id is None:
-        cluster_id = format_uuid(fresh_uuid(os.urandom(16)))
-    else:
-        try:
-            parse_uuid(cluster_id)
-        except ValueError as error:
-            raise typer.BadParameter(str(error), param_hint="--cluster-id") from None
+    _format(node, _cluster_id(cluster_id), credentials, ignore_formatted=ignore_formatted)
+
+
+def _cluster_id(given: str | None) -> str:
+    if given is None:
+        return format_uuid(fresh_uuid(os.urandom(16)))
+    try:
+        parse_uuid(given)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--cluster-id") from None
+    return given
+
+
+def _format(
+    node: BrokerConfig, cluster_id: str, credentials: Sequence[UserScramCredentialRecord], *, ignore_formatted: bool
+) -> None:
     filesystem = LocalFileSystem()
     directories = list(dict.fromkeys([*node.log_dirs, node.metadata_log_dir]))
     # All are looked at before the first is written, so that a refusal leaves everything as it was.
@@ -76,7 +102,18 @@ def format_storage(
     for path in directories:
         if path not in known:
             Path(path).mkdir(parents=True, exist_ok=True)
+            if credentials and path == node.metadata_log_dir:
+                # Before the directory counts as formatted: a cluster without its first user lets nobody in.
+                records = (*feature_records(), *credentials)
+                write_first_records(filesystem, path, records, now_ms=time.time_ns() // 1_000_000)
             directory_id = fresh_uuid(os.urandom(16))
             meta = MetaProperties(cluster_id=cluster_id, node_id=node.node_id, directory_id=directory_id)
             write_meta_properties(filesystem, path, meta)
             print_lines([f"Formatted {path} for node {node.node_id} of cluster {cluster_id}"])
+
+
+def _credentials(arguments: Sequence[str]) -> list[UserScramCredentialRecord]:
+    try:
+        return [ScramArgument.parse(each).record(os.urandom(SALT_BYTES)) for each in arguments]
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--add-scram") from None

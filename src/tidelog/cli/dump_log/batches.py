@@ -34,10 +34,10 @@ from tidelog.records.batch import (
 from tidelog.records.compression import Compression
 from tidelog.records.control import ControlType, EndTransactionMarker, QuorumControl, decode_control_record
 from tidelog.records.record import Record, decode_batch
+from tidelog.storage.files.file_names import BOOTSTRAP_CHECKPOINT
 
 Write = Callable[[str], None]
 
-BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
 # A compressed batch on disk was accepted by a broker: its limit is not ours to guess, but memory is finite.
 MAX_DECOMPRESSED_BYTES = 1 << 30
 

@@ -10,6 +10,7 @@ election_memory.py    what a voter must remember: its last vote
 quorum_log.py         the metadata log as the quorum sees it
 snapshots.py          takes snapshots when they are due, and drops old ones
 snapshot_files.py     their files
+first_records.py      what a new cluster begins with
 metadata.py           the image: the latest snapshot and the committed log after it
 publishing.py         hands each image to those who act on it, in order
 active_controller.py  decides for the whole cluster while this node leads

@@ -112,6 +112,8 @@ class ActiveController:
     network: Network
     broker_gone: Callable[[int, int], None]
     mutations: ControllerMutations
+    # What the first controller of a new cluster writes, besides the features.
+    first_records: tuple[Message, ...] = ()
     absent_brokers: AbsentBrokers = field(init=False)
     _sessions: BrokerSessions = field(init=False)
     _decisions: Mapping[type[Message], Decide] = field(init=False)
@@ -187,7 +189,7 @@ class ActiveController:
         logger.info("this node is the active controller of epoch %d", leadership.epoch)
         if not self.metadata.latest.features:
             first = bootstrap_records(INITIAL_FEATURES, min_in_sync=self.config.topic_defaults().min_insync_replicas)
-            await self._decide(lambda image: Decision(records=first, reply=None))
+            await self._decide(lambda image: Decision(records=(*first, *self.first_records), reply=None))
         if not self._watching:
             self._watching = self._start_watching()
 

@@ -40,6 +40,7 @@ PARTITION_METADATA = "partition.metadata"
 GAPS_FILE = ".tidelog-gaps"
 
 META_PROPERTIES = "meta.properties"
+BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
 LOCK_FILE = ".lock"
 CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
 STATE_FILE = ".tidelog-state"
