@@ -133,6 +133,28 @@ class BrokerConfig(
                 name = f"{listener_prefix(listener.name)}sasl.enabled.mechanisms"
                 shown = name if name in self.layers.static else "sasl.enabled.mechanisms"
                 problems.extend(mechanism_problems(shown, self.of_listener(listener.name).sasl_enabled_mechanisms))
+        return problems or self._own_login_problems()
+
+    def _own_login_problems(self) -> list[str]:
+        """Nodes log in to listeners of their own kind: the mechanism for it must be enabled there."""
+        logins = (
+            (
+                "sasl.mechanism.controller.protocol",
+                self.sasl_mechanism_controller_protocol,
+                self.controller_listeners[:1],
+            ),
+            ("sasl.mechanism.inter.broker.protocol", self.sasl_mechanism_inter_broker_protocol, self.broker_listeners),
+        )
+        problems = []
+        for name, mechanism, listeners in logins:
+            for listener in listeners:
+                enabled = self.of_listener(listener.name).sasl_enabled_mechanisms
+                is_used = listener in self.controller_listeners or listener.name == self.inter_broker_listener_name
+                if is_used and listener.protocol.uses_sasl and mechanism not in enabled:
+                    problems.append(
+                        f"{name}={mechanism} is not enabled on the listener {listener.name}, which nodes use among "
+                        f"themselves; set it to one of {', '.join(enabled)}"
+                    )
         return problems
 
     @property

@@ -98,7 +98,7 @@ class ServerConnection(asyncio.BufferedProtocol):
         self._queued: deque[Frame] = deque()
         self._queued_bytes = 0
         # Less while nobody knows who the client is.
-        self.queue_limit = MAX_QUEUED_BYTES
+        self._queue_limit = MAX_QUEUED_BYTES
         # Replies in progress, oldest first, with the sizes of their requests; each is done before it is sent.
         self._pending: deque[tuple[Later[Reply], int]] = deque()
         self._pipelining = False
@@ -224,6 +224,14 @@ class ServerConnection(asyncio.BufferedProtocol):
         if self._transport is not None:
             self._transport.abort()
 
+    def expect_authentication(self, queue_bytes: int) -> None:
+        """Until `authenticated`, no more than this is queued for the client."""
+        self._queue_limit = queue_bytes
+
+    def authenticated(self, principal: Principal) -> None:
+        self.principal = principal
+        self._queue_limit = MAX_QUEUED_BYTES
+
     def refuse(self, reason: str) -> None:
         """Read nothing more. Close when the replies that are in progress have been sent: there must be one."""
         logger.info("refusing the client at %s:%d: %s", self.peer_host, self.peer_port, reason)
@@ -265,7 +273,7 @@ class ServerConnection(asyncio.BufferedProtocol):
         if self._queued or not self._may_begin(frame):
             self._queued.append(frame)
             self._queued_bytes += len(frame)
-            if self._queued_bytes > self.queue_limit:
+            if self._queued_bytes > self._queue_limit:
                 self._pause(_Pause.QUEUE)
             elif self._memory.is_full and _Pause.CROWDED not in self._pauses:
                 # One request of each connection is always accepted; more of them when there is room.
@@ -307,7 +315,7 @@ class ServerConnection(asyncio.BufferedProtocol):
             frame = self._queued.popleft()
             self._queued_bytes -= len(frame)
             self._begin(frame)
-        if self._queued_bytes <= self.queue_limit // 2:
+        if self._queued_bytes <= self._queue_limit // 2:
             self._resume(_Pause.QUEUE)
         if not self._queued or not self._memory.is_full:
             self._resume(_Pause.CROWDED)

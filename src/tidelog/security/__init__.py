@@ -1,6 +1,6 @@
 """Who clients are, what they may do and how much of it, decided as Apache Kafka decides it. Pure.
 
-Nothing here is part of a running broker yet, except the words of `acls.py`: listeners ask nobody for credentials.
+What drives it is elsewhere: `server/listening/` and `network/tls.py` for who connects.
 
 acls.py               what ACLs are, which may be created, what a filter selects
 authorizer.py         whether somebody may do something, over a set of ACLs

@@ -15,6 +15,11 @@ from tidelog.protocol.messages.alter_user_scram_credentials_request import (
     AlterUserScramCredentialsRequest,
     ScramCredentialUpsertion,
 )
+from tidelog.protocol.messages.incremental_alter_configs_request import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from tidelog.security.certificates import CertificateWithKey, DevelopmentAuthority
 from tidelog.security.scram import ScramMechanism, derive_salted_password
 
@@ -58,6 +63,18 @@ async def secured_broker(protocol: str, **properties: str) -> AsyncIterator[Secu
     }
     async with tidelog.Broker(properties={**own, **given}) as broker:
         yield SecuredBroker(broker)
+
+
+async def alter(broker: SecuredBroker, **texts: str) -> tuple[int, str | None]:
+    """Properties of the listener, with underscores for dots."""
+    configs = [
+        AlterableConfig(name=f"listener.name.secured.{name.replace('_', '.')}", config_operation=0, value=text)
+        for name, text in texts.items()
+    ]
+    resource = AlterConfigsResource(resource_type=4, resource_name="1", configs=configs)
+    async with raw_client(broker.open) as client:
+        (result,) = (await client.ask(IncrementalAlterConfigsRequest(resources=[resource]))).responses
+    return result.error_code, result.error_message
 
 
 def key_store(identity: CertificateWithKey, path: Path) -> dict[str, str]:

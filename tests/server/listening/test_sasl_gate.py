@@ -8,7 +8,9 @@ import random
 import time
 
 import pytest
-from server.listening.conftest import SecuredBroker, secured_broker
+from server.listening.conftest import SecuredBroker, alter, secured_broker
+from support.eventually import eventually
+from support.processes import HANG_SECONDS
 from support.raw_client import RawClient, raw_client
 from support.sasl_client import Refused, authenticate, handshake, send_token, unsecured_token
 
@@ -221,18 +223,16 @@ async def test_nobody_becomes_another_user() -> None:
 async def test_users_can_be_changed_while_the_broker_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listeners, "CHANGE_CHECK_SECONDS", 0.05)
     async with secured_broker("SASL_PLAINTEXT", **plain()) as broker:
-        config = broker.broker.running.node.live
-        name = JAAS.replace("_", ".")
-        config.config = config.config.with_dynamic(broker={name: USERS.replace("a-secret", "new")})
-        deadline = time.monotonic() + 10
-        while time.monotonic() < deadline:
+        name = JAAS.removeprefix("listener_name_secured_")
+        assert await alter(broker, **{name: USERS.replace("a-secret", "new")}) == (0, None)
+
+        async def new_password_is_accepted() -> None:
             async with raw_client(broker.secured) as client:
-                try:
-                    await authenticate(client, "PLAIN", "alice", "new")
-                    return
-                except Refused:
-                    continue
-        pytest.fail("the new password is not accepted")
+                reply = await client.ask(SaslHandshakeRequest(mechanism="PLAIN"), 1)
+                reply = await client.ask(SaslAuthenticateRequest(auth_bytes=b"\0alice\0new"))
+                assert reply.error_code == 0
+
+        await eventually(new_password_is_accepted)
 
 
 async def test_mutated_frames_before_authentication_do_no_harm() -> None:
@@ -252,7 +252,7 @@ async def test_mutated_frames_before_authentication_do_no_harm() -> None:
                     client.send_frame(_mutated(chance, frame))
                 await client._writer.drain()
                 client._writer.write_eof()
-                await asyncio.wait_for(client._reader.read(), 30)
+                await asyncio.wait_for(client._reader.read(), HANG_SECONDS)
         async with raw_client(broker.secured) as client:
             await authenticate(client, "SCRAM-SHA-256", "alice", "a-secret")
             assert await is_served(client)

@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 import uvloop
 from server.conftest import create_topic
-from server.listening.conftest import HOSTS, SecuredBroker, key_store, secured_broker, tls_client, trusting
+from server.listening.conftest import HOSTS, SecuredBroker, alter, key_store, secured_broker, tls_client, trusting
 from server.listening.test_sasl_gate import principals
 from support.identities import pkcs12_key_store
 from support.processes import HANG_SECONDS
 from support.raw_client import raw_client
 from support.sasl_client import Refused, authenticate
 
+from tidelog.model.errors import ErrorCode
 from tidelog.model.principal import ANONYMOUS, Principal
 from tidelog.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
 from tidelog.protocol.messages.metadata_request import MetadataRequest
@@ -160,21 +161,27 @@ async def test_new_files_are_new_certificates_for_new_connections(
 
 
 async def test_an_altered_property_is_a_new_certificate(
-    authority: DevelopmentAuthority, server: CertificateWithKey, tmp_path: Path
+    authority: DevelopmentAuthority, server: CertificateWithKey, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(listeners, "CHANGE_CHECK_SECONDS", 0.05)
     bundle = tmp_path / "new.p12"
     bundle.write_bytes(pkcs12_key_store(authority.issue("broker", hosts=HOSTS), authority, "changeit"))
-    prefix = "listener.name.secured.ssl.keystore."
     async with secured_broker("SSL", **key_store(server, tmp_path / "server.pem")) as broker:
         before = await served_certificate(broker, authority)
-        live = broker.broker.running.node.live
-        altered = {f"{prefix}location": str(bundle), f"{prefix}type": "PKCS12", f"{prefix}password": "changeit"}
-        live.config = live.config.with_dynamic(broker=altered)
+        assert await alter(
+            broker, ssl_keystore_location=str(bundle), ssl_keystore_type="PKCS12", ssl_keystore_password="changeit"
+        ) == (0, None)
+        deadline = time.monotonic() + HANG_SECONDS
+        while before == await served_certificate(broker, authority):
+            assert time.monotonic() < deadline
+        after = await served_certificate(broker, authority)
+        # What cannot be used changes nothing.
+        assert await alter(broker, ssl_keystore_location="/nowhere") == (0, None)
         await broker.broker.running._listeners.refresh()
-        assert await served_certificate(broker, authority) != before
-        live.config = live.config.with_dynamic(broker={f"{prefix}location": "/nowhere"})
-        await broker.broker.running._listeners.refresh()
-        assert await served_certificate(broker, authority) != before
+        assert await served_certificate(broker, authority) == after
+        code, message = await alter(broker, ssl_client_auth="required")
+        assert code == ErrorCode.INVALID_REQUEST
+        assert "listener.name.secured.ssl.client.auth cannot be changed while the broker runs" in (message or "")
 
 
 @pytest.mark.parametrize(

@@ -42,5 +42,5 @@ class CertificateGate:
                     name,
                 )
                 return False
-            connection.principal = principal
+            connection.authenticated(principal)
         return self._service.connected(connection)

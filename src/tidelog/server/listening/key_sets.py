@@ -25,7 +25,7 @@ _SCHEMES = ("file", "http", "https")
 _TIMEOUT_SECONDS = 10.0
 _LARGEST_SET_BYTES = 1 << 20
 # Between two fetches that refused tokens cause.
-_EARLIEST_SECONDS = 60.0
+EARLIEST_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,9 +84,9 @@ class KeySet:
                 delay_ms = min(doubled, self._remote.retry_max_ms)
 
     async def _wait(self, seconds: float) -> None:
-        soonest = min(seconds, _EARLIEST_SECONDS)
-        await asyncio.sleep(soonest)
+        soonest = min(seconds, EARLIEST_SECONDS)
         self._asked_for.clear()
+        await asyncio.sleep(soonest)
         try:
             await asyncio.wait_for(self._asked_for.wait(), seconds - soonest)
         except TimeoutError:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from tidelog.model.ports import Clock
 from tidelog.network.frame_receiver import Frame
 from tidelog.network.later import Later
-from tidelog.network.server_connection import MAX_QUEUED_BYTES, Reply, RequestService, ServerConnection
+from tidelog.network.server_connection import Reply, RequestService, ServerConnection
 from tidelog.protocol.codec import ProtocolError, decode
 from tidelog.protocol.frames import LENGTH, parse_request_header, peek_request, response_frame
 from tidelog.protocol.messages import ApiKey
@@ -86,7 +86,7 @@ class SaslGate:
     def connected(self, connection: ServerConnection) -> bool:
         if not self._service.connected(connection):
             return False
-        connection.queue_limit = self._rules.frame_bytes
+        connection.expect_authentication(self._rules.frame_bytes)
         loop = asyncio.get_running_loop()
         self._deadline = loop.call_later(self._rules.deadline_seconds, self._too_late, connection)
         return True
@@ -162,8 +162,7 @@ class SaslGate:
 
     def _authenticated(self, session: AuthenticatedSession, connection: ServerConnection) -> None:
         self._end_deadline()
-        connection.principal = session.principal
-        connection.queue_limit = MAX_QUEUED_BYTES
+        connection.authenticated(session.principal)
         logger.debug(
             "%s:%d is %s by %s%s",
             connection.peer_host,
