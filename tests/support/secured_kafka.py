@@ -82,7 +82,7 @@ def _settings(ports: Mapping[str, int], truststore: Path, keystore: Path, data: 
     listeners = ",".join(f"{name}://{HOST}:{port}" for name, port in ports.items())
     protocols = ",".join(f"{name}:{protocol}" for name, protocol in (*LISTENERS.items(), ("CONTROLLER", "PLAINTEXT")))
     users = f'{PLAIN_MODULE} required user_{USER}="{PASSWORD}";'
-    sasl = {}
+    sasl: dict[str, str] = {}
     for listener, protocol in LISTENERS.items():
         if protocol.startswith("SASL"):
             prefix = f"listener.name.{listener.lower()}"

@@ -13,7 +13,7 @@ from pathlib import Path
 from tidelog.config.definitions import ConfigValue, InvalidConfig, OneOf, by_name
 from tidelog.config.fields import boolean, definitions_of, password, section, string, words
 from tidelog.config.listeners import SecurityProtocol
-from tidelog.network.client_security import SASL_PROTOCOLS, TLS_PROTOCOLS, ClientSecurity, client_security
+from tidelog.network.client_security import ClientSecurity, client_security
 from tidelog.network.tls_settings import TLS_VERSIONS
 from tidelog.network.tokens import TokenProvider
 from tidelog.security.client_login import TOKEN_PROVIDER
@@ -159,7 +159,7 @@ def read_security(given: Mapping[str, str], token_provider: TokenProvider | None
 
 
 def _is_used(name: str, protocol: SecurityProtocol) -> bool:
-    return protocol in (SASL_PROTOCOLS if name.startswith("sasl.") else TLS_PROTOCOLS)
+    return protocol.uses_sasl if name.startswith("sasl.") else protocol.uses_tls
 
 
 def _with_java_names(properties: dict[str, str]) -> dict[str, str]:

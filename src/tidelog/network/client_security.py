@@ -29,9 +29,6 @@ from tidelog.security.client_login import (
 
 logger = logging.getLogger(__name__)
 
-TLS_PROTOCOLS = frozenset({SecurityProtocol.SSL, SecurityProtocol.SASL_SSL})
-SASL_PROTOCOLS = frozenset({SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL})
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientSecurity:
@@ -60,26 +57,27 @@ def client_security(
     protocol: SecurityProtocol,
     properties: Mapping[str, str],
     *,
+    tls: TlsSettings | None = None,
     token_provider: TokenProvider | None = None,
     clock: Clock | None = None,
 ) -> ClientSecurity:
     """From properties with Java's names, of which those that the protocol does not need are not looked at.
 
-    Raises InvalidConfig, which shows no secret.
+    `tls` is for whoever has read those of TLS already. Raises InvalidConfig, which shows no secret.
     """
-    tls: Callable[[], ssl.SSLContext] | None = None
-    if protocol in TLS_PROTOCOLS:
-        tls = _CurrentContext(TlsSettings.from_properties(properties))
+    context: Callable[[], ssl.SSLContext] | None = None
+    if protocol.uses_tls:
+        context = _CurrentContext(tls if tls is not None else TlsSettings.from_properties(properties))
     login: ClientLogin | None = None
     tokens: TokenSource | None = None
-    if protocol in SASL_PROTOCOLS:
+    if protocol.uses_sasl:
         try:
             login = read_login(properties, has_provider=token_provider is not None)
         except InvalidLogin as error:
             raise InvalidConfig(str(error)) from None
         if isinstance(login, TokenLogin):
             tokens = _token_source(login, token_provider, clock if clock is not None else SystemClock())
-    return ClientSecurity(protocol=protocol, tls=tls, login=login, tokens=tokens)
+    return ClientSecurity(protocol=protocol, tls=context, login=login, tokens=tokens)
 
 
 def _token_source(login: TokenLogin, provider: TokenProvider | None, clock: Clock) -> TokenSource:

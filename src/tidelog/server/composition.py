@@ -19,6 +19,12 @@ from tidelog.server import gauges
 from tidelog.server.access.access import Access
 from tidelog.server.api.catalogue import BY_KEY
 from tidelog.server.configuration.live import LiveConfig
+from tidelog.server.configuration.node_security import (
+    NodeSecurity,
+    check_node_security,
+    controller_security,
+    inter_broker_security,
+)
 from tidelog.server.coordination.assembly import group_coordinator, other_brokers, transaction_coordinator
 from tidelog.server.coordination.auto_topics import TopicsOnDemand
 from tidelog.server.coordination.groups import GroupCoordinator
@@ -83,7 +89,7 @@ def compose_control(
     """`failed` is called when the node can no longer follow the metadata, `broker_gone` with the number and epoch of
     each broker that this node, as the active controller, fences because its process is gone.
 
-    Raises what opening the metadata log raises.
+    Raises what opening the metadata log raises, or InvalidConfig.
     """
     assert directory.meta is not None
     voters = settings.voter_addresses(config)
@@ -94,7 +100,9 @@ def compose_control(
     log = QuorumLog.open(directory, ports.filesystem, ports.clock, settings.metadata_log_config(config))
     metadata = MetadataFollower(log, directory.meta.cluster_id, acting_failed)
     wire = settings.quorum_wire(config, directory.meta, voters)
-    peers = Peers(ports.network, voters.get, settings.connection_settings(config))
+    check_node_security(config)
+    to_controllers = controller_security(lambda: config)
+    peers = Peers(ports.network, voters.get, settings.connection_settings(config), security=to_controllers)
     quorum = QuorumRuntime(
         log=log,
         talks=QuorumTalks(settings=quorum_settings, wire=wire, peers=peers),
@@ -125,6 +133,7 @@ def compose_control(
     return _control_plane(
         config,
         ports,
+        to_controllers,
         log=log,
         metadata=metadata,
         quorum=quorum,
@@ -136,6 +145,7 @@ def compose_control(
 def _control_plane(
     config: BrokerConfig,
     ports: Ports,
+    to_controllers: NodeSecurity,
     *,
     log: QuorumLog,
     metadata: MetadataFollower,
@@ -156,8 +166,8 @@ def _control_plane(
 
     leadership_changed.listen(elected)
     address_of, connection = settings.voter_addresses(config).get, settings.connection_settings(config)
-    channel_peers = Peers(ports.network, address_of, connection, connection_lost)
-    forwarding = Peers(ports.network, address_of, connection)
+    channel_peers = Peers(ports.network, address_of, connection, connection_lost, to_controllers)
+    forwarding = Peers(ports.network, address_of, connection, security=to_controllers)
     access = Access(config, lambda: metadata.latest.acl_set if metadata.is_loaded else None)
     answers = None if controller is None else ControllerAnswers(controller, BY_KEY, access)
     return ControlPlane(
@@ -197,6 +207,7 @@ class _Basis:
     control: ControlPlane
     lifecycle: BrokerLifecycle
     metrics: Metrics
+    to_brokers: NodeSecurity
 
     @property
     def broker_id(self) -> int:
@@ -229,13 +240,15 @@ def compose_broker(
         offline_directories=lambda: directory_ids(each for each in directories if each.failure is not None),
     )
     control.controller_changed.listen(lifecycle.controller_changed)
+    live = LiveConfig(config, image)
     basis = _Basis(
-        live=LiveConfig(config, image),
+        live=live,
         image=image,
         ports=ports,
         control=control,
         lifecycle=lifecycle,
         metrics=metrics,
+        to_brokers=inter_broker_security(lambda: live.config),
     )
     storage_failing: Notice[[]] = Notice()
     shortage: Notice[[StorageFailure]] = Notice()
@@ -275,6 +288,7 @@ def _replication(basis: _Basis, placement: ReplicaPlacement, flusher: ReplicaFlu
         replicas=replicas,
         flusher=flusher,
         throttles=throttles,
+        security=basis.to_brokers,
     )
     return Replication(
         live=basis.live,
@@ -309,7 +323,7 @@ def _coordinators(basis: _Basis, replicas: Replicas) -> _Coordinators:
         image=image,
         replicas=replicas,
         marker_appends=marker_appends,
-        other_brokers=other_brokers(live.config, image, ports.network, basis.address_of),
+        other_brokers=other_brokers(live.config, image, ports.network, basis.address_of, basis.to_brokers),
         producer_ids=producer_ids,
     )
     return _Coordinators(

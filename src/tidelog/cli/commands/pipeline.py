@@ -106,6 +106,35 @@ class InputOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OutputOptions:
+    """The cluster to write to, where there is no other."""
+
+    bootstrap_server: Annotated[
+        str | None,
+        typer.Option(
+            "--bootstrap-server",
+            "-b",
+            metavar="HOST:PORT,...",
+            show_default=_SERVERS_SHOWN,
+            help="The cluster to write to.",
+        ),
+    ] = None
+    producer_config: Annotated[
+        Path | None,
+        typer.Option(
+            "--producer.config",
+            "--command-config",
+            metavar="FILE",
+            help="A file with properties of the cluster, as for producers.",
+        ),
+    ] = None
+    target_option: TargetOptions = None
+
+    def table(self) -> dict[str, Any]:
+        return _target(self.bootstrap_server, self.producer_config, self.target_option)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ValueOptions:
     """How values are parsed."""
 
@@ -326,25 +355,6 @@ def outbox(
     *,
     url: Annotated[str, typer.Option("--url", help="postgresql://user@host/database or sqlite:///file.db.")],
     table: Annotated[str, typer.Option("--table", help="The outbox table.")] = "outbox",
-    bootstrap_server: Annotated[
-        str | None,
-        typer.Option(
-            "--bootstrap-server",
-            "-b",
-            metavar="HOST:PORT,...",
-            show_default=_SERVERS_SHOWN,
-            help="The cluster to write to.",
-        ),
-    ] = None,
-    producer_config: Annotated[
-        Path | None,
-        typer.Option(
-            "--producer.config",
-            "--command-config",
-            metavar="FILE",
-            help="A file with properties of the cluster, as for producers.",
-        ),
-    ] = None,
     mode: Annotated[
         str, typer.Option("--mode", help="poll queries the table, log reads PostgreSQL's write-ahead log.")
     ] = "poll",
@@ -366,7 +376,7 @@ def outbox(
         list[str] | None,
         typer.Option("--option", metavar="NAME=VALUE", help="An option of Debezium's event router. Repeatable."),
     ] = None,
-    target_option: TargetOptions = None,
+    output: OutputOptions,
     job: JobOptions,
 ) -> None:
     """Events of an outbox table into topics, with Debezium's columns, routing and options.
@@ -391,7 +401,7 @@ def outbox(
                 "topic_partitions": topic_partitions,
                 "options": split_properties("--option", option or ()),
             },
-            "target": _target(bootstrap_server, producer_config, target_option),
+            "target": output.table(),
         },
     )
 

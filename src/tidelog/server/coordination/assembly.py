@@ -18,6 +18,7 @@ from tidelog.network.client_connection import ConnectionSettings
 from tidelog.network.port import Network
 from tidelog.records.compression import Compression
 from tidelog.server.configuration.live import LiveConfig
+from tidelog.server.configuration.node_security import NodeSecurity
 from tidelog.server.coordination.groups import GroupCoordinator
 from tidelog.server.coordination.markers import MarkerAppends, Markers
 from tidelog.server.coordination.other_brokers import OtherBrokers
@@ -133,6 +134,7 @@ def other_brokers(
     image: Callable[[], ClusterImage],
     network: Network,
     address_of: Callable[[int], Endpoint | None],
+    security: NodeSecurity,
 ) -> OtherBrokers:
     settings = ConnectionSettings(
         client_id=f"tidelog-transactions-{config.node_id}",
@@ -140,8 +142,8 @@ def other_brokers(
         request_timeout_ms=config.request_timeout_ms,
     )
     return OtherBrokers(
-        markers=Peers(network, address_of, settings),
-        questions=Peers(network, address_of, settings),
+        markers=Peers(network, address_of, settings, security=security),
+        questions=Peers(network, address_of, settings, security=security),
         image=image,
     )
 

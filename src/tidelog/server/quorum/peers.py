@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from tidelog.config.definitions import InvalidConfig
 from tidelog.config.listeners import HostPort
 from tidelog.metadata.image import Endpoint
 from tidelog.network.client_connection import CannotConnect, ClientConnection, ConnectionSettings, open_connection
 from tidelog.network.frame_receiver import StagingArea
 from tidelog.network.port import Network
 from tidelog.protocol.schema import Message
+from tidelog.server.configuration.node_security import NodeSecurity, unsecured
 
 R = TypeVar("R", bound=Message)
 
@@ -33,6 +35,7 @@ class Peers:
     settings: ConnectionSettings
     # Called when a connection has ended, on whichever side.
     lost: Callable[[int], None] = lambda _: None
+    security: NodeSecurity = unsecured
     _staging: StagingArea = field(default_factory=StagingArea, init=False)
     _connections: dict[int, tuple[HostPort | Endpoint, ClientConnection]] = field(default_factory=dict, init=False)
     _opening: dict[int, asyncio.Lock] = field(default_factory=dict, init=False)
@@ -54,12 +57,17 @@ class Peers:
             if connection is None:
                 if node_id in self._connections:
                     self._connections[node_id][1].close()
-                connection = await open_connection(
-                    self.network, address.host, address.port, self.settings, self._staging
-                )
+                connection = await self._open(address)
                 self._connections[node_id] = (address, connection)
                 connection.ended.add_done_callback(lambda _: self.lost(node_id))
             return connection
+
+    async def _open(self, address: HostPort | Endpoint) -> ClientConnection:
+        try:
+            settings = replace(self.settings, security=self.security())
+            return await open_connection(self.network, address.host, address.port, settings, self._staging)
+        except InvalidConfig as error:
+            raise CannotConnect(f"cannot connect to {address.host}:{address.port}: {error}") from error
 
     def current(self, node_id: int) -> ClientConnection | None:
         """The existing connection, unless it has ended or the node has moved. Raises CannotConnect."""

@@ -32,6 +32,7 @@ from tidelog.protocol.messages.fetch_request import (
 from tidelog.protocol.messages.fetch_response import FetchResponse, PartitionData
 from tidelog.records.batch import CorruptBatch
 from tidelog.server.configuration.live import LiveConfig
+from tidelog.server.configuration.node_security import NodeSecurity, unsecured
 from tidelog.server.quorum.peers import Peers
 from tidelog.server.replicas.flusher import ReplicaFlusher
 from tidelog.server.replicas.registry import Replicas
@@ -70,6 +71,7 @@ class Following:
     replicas: Replicas
     flusher: ReplicaFlusher
     throttles: ReplicationThrottles
+    security: NodeSecurity = unsecured
 
 
 class LeaderFetcher:
@@ -97,7 +99,7 @@ class LeaderFetcher:
             max_frame_bytes=config.replica_fetch_response_max_bytes + config.socket_request_max_bytes,
             reused_bytes=REUSED_BYTES,
         )
-        self._peers = Peers(following.network, following.address_of, connection_settings)
+        self._peers = Peers(following.network, following.address_of, connection_settings, security=following.security)
         self._connection: ClientConnection | None = None
         self._session = FollowerSession()
         self._outage = False
