@@ -41,8 +41,9 @@ MAXIMUM_ITERATIONS = 16384
 # What our client derives at most. Kafka's client does what the server asks for, up to 2^31-1 iterations: hours of work
 # for the price of one message.
 CLIENT_ITERATIONS_LIMIT = 1_000_000
-# Kafka draws 130 bits.
+# Kafka draws 130 bits, also for a salt.
 NONCE_BYTES = 18
+SALT_BYTES = 17
 
 TOKEN_EXTENSION = "tokenauth"
 _OTHER_AUTHORIZATION_ID = "Authentication failed: Client requested an authorization id that is different from username"

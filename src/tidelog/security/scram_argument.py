@@ -23,8 +23,6 @@ from tidelog.security.scram import (
     iterations_problem,
 )
 
-# Of the salt that is drawn if none is given. Kafka draws as many bits as for a nonce: 130.
-SALT_BYTES = 17
 _PARTS = ("name", "password", "saltedpassword", "salt", "iterations")
 
 

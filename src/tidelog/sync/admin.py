@@ -55,6 +55,15 @@ class Admin(Client[AsyncAdmin]):
     find_hanging_transactions = blocking(AsyncAdmin.find_hanging_transactions)
     list_transactions = blocking(AsyncAdmin.list_transactions)
 
+    # Security
+    alter_client_quotas = blocking(AsyncAdmin.alter_client_quotas)
+    alter_user_scram_credentials = blocking(AsyncAdmin.alter_user_scram_credentials)
+    create_acls = blocking(AsyncAdmin.create_acls)
+    delete_acls = blocking(AsyncAdmin.delete_acls)
+    describe_acls = blocking(AsyncAdmin.describe_acls)
+    describe_client_quotas = blocking(AsyncAdmin.describe_client_quotas)
+    describe_user_scram_credentials = blocking(AsyncAdmin.describe_user_scram_credentials)
+
     # Brokers and replicas
     alter_partition_reassignments = blocking(AsyncAdmin.alter_partition_reassignments)
     alter_replica_log_dirs = blocking(AsyncAdmin.alter_replica_log_dirs)

@@ -17,7 +17,8 @@ from tidelog.config.definitions import InvalidConfig
 from tidelog.controller.bootstrap import feature_records, fresh_uuid
 from tidelog.model.ids import format_uuid, parse_uuid
 from tidelog.protocol.messages.user_scram_credential_record import UserScramCredentialRecord
-from tidelog.security.scram_argument import SALT_BYTES, ScramArgument
+from tidelog.security.scram import SALT_BYTES
+from tidelog.security.scram_argument import ScramArgument
 from tidelog.server.quorum.first_records import write_first_records
 from tidelog.storage.directories.meta_properties import MetaProperties, read_meta_properties, write_meta_properties
 from tidelog.storage.files.local_filesystem import LocalFileSystem

@@ -9,6 +9,9 @@ replicas.py      elections and reassignments
 transactions.py  what transactions do, and ending those that hang
 quorum.py        the metadata quorum
 nodes.py         brokers, their versions and their directories
+acls.py          who may do what
+users.py         users of SCRAM and their passwords
+quotas.py        quotas of users, client ids and addresses
 """
 
 from __future__ import annotations
@@ -32,10 +35,27 @@ from tidelog.client.admin.quorum import QuorumInfo, QuorumReplicaInfo
 from tidelog.client.admin.replicas import ElectionType, Reassignment
 from tidelog.client.admin.topics import CreatedTopic, NewTopic, PartitionDescription, TopicDescription, TopicListing
 from tidelog.client.admin.transactions import HangingTransaction, TransactionDescription, TransactionListing
+from tidelog.client.admin.users import DeleteScramCredential, PutScramCredential, ScramCredentialInfo
 from tidelog.config.alteration import AlterOperation
 from tidelog.metadata.image import ResourceType
+from tidelog.security.acls import (
+    AccessControlEntry,
+    AclBinding,
+    AclFilter,
+    AclResourceType,
+    Operation,
+    PatternType,
+    PermissionType,
+    ResourcePattern,
+)
+from tidelog.security.quotas.entities import QuotaEntity, QuotaKey, QuotaMatch, quota_entity
+from tidelog.security.scram import ScramMechanism
 
 __all__ = [
+    "AccessControlEntry",
+    "AclBinding",
+    "AclFilter",
+    "AclResourceType",
     "Admin",
     "AlterOperation",
     "ApiRange",
@@ -45,6 +65,7 @@ __all__ = [
     "ConfigEntry",
     "ConfigResource",
     "CreatedTopic",
+    "DeleteScramCredential",
     "ElectionType",
     "GroupDescription",
     "GroupListing",
@@ -53,14 +74,25 @@ __all__ = [
     "LogDirectoryDescription",
     "NewTopic",
     "NodeDescription",
+    "Operation",
     "PartitionDescription",
+    "PatternType",
+    "PermissionType",
     "ProducerState",
+    "PutScramCredential",
     "QuorumInfo",
     "QuorumReplicaInfo",
+    "QuotaEntity",
+    "QuotaKey",
+    "QuotaMatch",
     "Reassignment",
+    "ResourcePattern",
     "ResourceType",
+    "ScramCredentialInfo",
+    "ScramMechanism",
     "TopicDescription",
     "TopicListing",
     "TransactionDescription",
     "TransactionListing",
+    "quota_entity",
 ]

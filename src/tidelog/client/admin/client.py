@@ -6,13 +6,16 @@ raise the error. `raise_any` turns the first kind into the second.
 
 from __future__ import annotations
 
+from tidelog.client.admin.acls import AclAdmin
 from tidelog.client.admin.configs import ConfigAdmin
 from tidelog.client.admin.groups import GroupAdmin
 from tidelog.client.admin.nodes import NodeAdmin
 from tidelog.client.admin.quorum import QuorumAdmin
+from tidelog.client.admin.quotas import QuotaAdmin
 from tidelog.client.admin.replicas import ReplicaAdmin
 from tidelog.client.admin.topics import TopicAdmin
 from tidelog.client.admin.transactions import TransactionAdmin
+from tidelog.client.admin.users import UserAdmin
 from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.config import Options, OptionValue, client_config, given_options
 from tidelog.client.errors import raise_any
@@ -20,7 +23,18 @@ from tidelog.model.ports import Clock, Randomness
 from tidelog.network.port import Network
 
 
-class Admin(TopicAdmin, TransactionAdmin, ReplicaAdmin, ConfigAdmin, GroupAdmin, NodeAdmin, QuorumAdmin):
+class Admin(
+    TopicAdmin,
+    TransactionAdmin,
+    ReplicaAdmin,
+    ConfigAdmin,
+    GroupAdmin,
+    NodeAdmin,
+    QuorumAdmin,
+    AclAdmin,
+    UserAdmin,
+    QuotaAdmin,
+):
     """`async with Admin(bootstrap_servers="127.0.0.1:9092") as admin: ...`"""
 
     def __init__(
