@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 CurrentContext = Callable[[], ssl.SSLContext]
 
-# One takes about 50 KiB. A fleet that reconnects at once after a restart fits: see `port.LISTEN_BACKLOG`.
+# One takes about 65 KiB, all of them about 70 MiB. A fleet that reconnects after a restart fits: `port.LISTEN_BACKLOG`.
 MAX_HANDSHAKES = 1024
 HANDSHAKE_SECONDS = 10.0
 # For the farewell of a client that does not answer ours.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 
 from tidelog.config.broker import BrokerConfig
@@ -84,6 +85,14 @@ _QUORUM = (
 _FOR_ANYBODY = (ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE)
 
 
+def _for_anybody(apis: Mapping[ApiKey, Api], metadata: MetadataFollower) -> dict[ApiKey, Handler]:
+    return {
+        ApiKey.API_VERSIONS: partial(api_versions.handle, advertised_versions(apis.values()), metadata),
+        ApiKey.SASL_HANDSHAKE: sasl_handshake.handle,
+        ApiKey.SASL_AUTHENTICATE: sasl_authenticate.handle,
+    }
+
+
 # -- a broker ------------------------------------------------------------------------------------------------------
 
 
@@ -105,10 +114,8 @@ def broker_router(node: Node) -> Router:
         ).handle
         for key in (ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS)
     }
+    handlers |= _for_anybody(apis, metadata)
     handlers |= {
-        ApiKey.SASL_HANDSHAKE: sasl_handshake.handle,
-        ApiKey.SASL_AUTHENTICATE: sasl_authenticate.handle,
-        ApiKey.API_VERSIONS: partial(api_versions.handle, advertised_versions(apis.values()), metadata),
         ApiKey.METADATA: metadata_api.MetadataHandler(
             access=access,
             metadata=metadata,
@@ -273,10 +280,8 @@ def controller_router(config: BrokerConfig, ports: Ports, control: ControlPlane,
         return True
 
     handlers |= dict.fromkeys(_QUORUM, ask_quorum)
+    handlers |= _for_anybody(apis, metadata)
     handlers |= {
-        ApiKey.SASL_HANDSHAKE: sasl_handshake.handle,
-        ApiKey.SASL_AUTHENTICATE: sasl_authenticate.handle,
-        ApiKey.API_VERSIONS: partial(api_versions.handle, advertised_versions(apis.values()), metadata),
         ApiKey.ENVELOPE: open_envelope,
         ApiKey.BROKER_HEARTBEAT: partial(broker_heartbeat.handle, controller.absent_brokers.heartbeat_came, here),
         ApiKey.DESCRIBE_CLUSTER: partial(
