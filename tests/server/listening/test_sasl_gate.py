@@ -192,6 +192,23 @@ async def test_who_is_not_authenticated_in_time_is_closed(monkeypatch: pytest.Mo
         assert await is_served(done)
 
 
+async def test_of_too_many_newcomers_the_oldest_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listener_security, "Newcomers", lambda: sasl_gate.Newcomers(most=5))
+    async with secured_broker("SASL_PLAINTEXT", **plain()) as broker, contextlib.AsyncExitStack() as stack:
+        done = await stack.enter_async_context(raw_client(broker.secured))
+        await authenticate(done, "PLAIN", "alice", "a-secret")
+        clients = [await stack.enter_async_context(raw_client(broker.secured)) for _ in range(20)]
+        for client in clients:
+            # The length of a frame, and a part of it.
+            client._writer.write(b"\0\0\xff\xff\0\x12")
+        for client in clients[:15]:
+            assert await client.closed_by_broker()
+        newest = await stack.enter_async_context(raw_client(broker.secured))
+        await authenticate(newest, "PLAIN", "bob", "b-secret")
+        assert await is_served(newest)
+        assert await is_served(done)
+
+
 async def test_sessions_end_and_are_renewed() -> None:
     # Only the time of one mechanism on this listener counts.
     properties = plain(

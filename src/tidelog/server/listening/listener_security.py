@@ -25,7 +25,7 @@ from tidelog.security.principal_mapping import InvalidMappingRules, PrincipalMap
 from tidelog.server.configuration.tls_properties import listener_tls
 from tidelog.server.listening.certificate_gate import CertificateGate
 from tidelog.server.listening.mechanisms import Credentials, ListenerMechanisms
-from tidelog.server.listening.sasl_gate import DEADLINE_SECONDS, LARGEST_FRAME_BYTES, SaslGate, SaslRules
+from tidelog.server.listening.sasl_gate import DEADLINE_SECONDS, LARGEST_FRAME_BYTES, Newcomers, SaslGate, SaslRules
 
 logger = logging.getLogger(__name__)
 
@@ -64,6 +64,7 @@ class ListenerSecurity:
         self._context: ssl.SSLContext | None = None
         self._mapper = PrincipalMapper.of("DEFAULT")
         self._rules: SaslRules | None = None
+        self._newcomers = Newcomers()
         self._fetching: list[asyncio.Task[None]] = []
 
     def context(self) -> ssl.SSLContext:
@@ -73,7 +74,7 @@ class ListenerSecurity:
 
     def service_for_connection(self, service: RequestService) -> RequestService:
         if self._rules is not None:
-            return SaslGate(service, self._rules, self._sources.clock, self._sources.ready)
+            return SaslGate(service, self._rules, self._newcomers, self._sources.clock, self._sources.ready)
         if self._context is not None:
             return CertificateGate(service, self._mapper)
         return service

@@ -41,6 +41,8 @@ logger = logging.getLogger(__name__)
 LARGEST_FRAME_BYTES = 64 * 1024
 # From the first byte to the last token.
 DEADLINE_SECONDS = 30.0
+# Of one listener. Each may hold one frame and one more in its queue: 128 KiB, all of them 128 MiB.
+MAX_NEWCOMERS = 1024
 
 _REQUESTS: Mapping[int, type[Message]] = {
     ApiKey.SASL_HANDSHAKE: SaslHandshakeRequest,
@@ -61,6 +63,35 @@ class SaslRules:
     deadline_seconds: float
 
 
+class Newcomers:
+    """The connections to a listener that are not authenticated yet. Where there are too many, the oldest is closed: an
+    authentication that makes progress takes some milliseconds.
+    """
+
+    def __init__(self, most: int = MAX_NEWCOMERS) -> None:
+        self._most = most
+        # In order of arrival.
+        self._waiting: dict[ServerConnection, None] = {}
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def add(self, connection: ServerConnection) -> None:
+        while len(self._waiting) >= self._most:
+            oldest = next(iter(self._waiting))
+            del self._waiting[oldest]
+            logger.info(
+                "closing the connection from %s:%d: too many are not authenticated, and this is the oldest",
+                oldest.peer_host,
+                oldest.peer_port,
+            )
+            oldest.close()
+        self._waiting[connection] = None
+
+    def remove(self, connection: ServerConnection) -> None:
+        self._waiting.pop(connection, None)
+
+
 class _Asked(NamedTuple):
     """A request whose header could be read, or a bare token."""
 
@@ -72,10 +103,18 @@ class _Asked(NamedTuple):
 class SaslGate:
     """Lives as long as its connection."""
 
-    def __init__(self, service: RequestService, rules: SaslRules, clock: Clock, ready: asyncio.Event | None) -> None:
+    def __init__(
+        self,
+        service: RequestService,
+        rules: SaslRules,
+        newcomers: Newcomers,
+        clock: Clock,
+        ready: asyncio.Event | None,
+    ) -> None:
         """Nobody is authenticated before `ready` is set: the credentials may not be there yet."""
         self._service = service
         self._rules = rules
+        self._newcomers = newcomers
         self._clock = clock
         self._ready = ready
         self._session = SaslSession(mechanisms=rules.mechanisms)
@@ -86,6 +125,7 @@ class SaslGate:
     def connected(self, connection: ServerConnection) -> bool:
         if not self._service.connected(connection):
             return False
+        self._newcomers.add(connection)
         connection.expect_authentication(self._rules.frame_bytes)
         loop = asyncio.get_running_loop()
         self._deadline = loop.call_later(self._rules.deadline_seconds, self._too_late, connection)
@@ -93,6 +133,7 @@ class SaslGate:
 
     def disconnected(self, connection: ServerConnection) -> None:
         self._end_deadline()
+        self._newcomers.remove(connection)
         self._service.disconnected(connection)
 
     def frame_limit(self, first_bytes: memoryview) -> int:
@@ -162,6 +203,7 @@ class SaslGate:
 
     def _authenticated(self, session: AuthenticatedSession, connection: ServerConnection) -> None:
         self._end_deadline()
+        self._newcomers.remove(connection)
         connection.authenticated(session.principal)
         logger.debug(
             "%s:%d is %s by %s%s",
