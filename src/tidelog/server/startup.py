@@ -227,6 +227,7 @@ class RunningNode:
             credentials=credential,
             clock=self._ports.clock,
             randomness=self._ports.randomness,
+            metrics=self._metrics,
             ready=ready,
         )
 

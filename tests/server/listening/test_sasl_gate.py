@@ -40,6 +40,11 @@ def principals(broker: SecuredBroker) -> list[Principal]:
     return [each.principal for each in open_ones if each.listener == "SECURED"]
 
 
+def outcomes(broker: SecuredBroker, outcome: str) -> float | None:
+    labels = {"listener": "SECURED", "outcome": outcome}
+    return broker.broker.running.node.metrics.registry.get_sample_value("tidelog_authentications_total", labels)
+
+
 async def is_served(client: RawClient) -> bool:
     reply = await client.ask(MetadataRequest(topics=()))
     return bool(reply.brokers)
@@ -225,6 +230,7 @@ async def test_sessions_end_and_are_renewed() -> None:
         await asyncio.sleep(1.7)
         client.send(MetadataRequest(topics=()))
         assert await client.closed_by_broker()
+        assert [outcomes(broker, each) for each in ("succeeded", "renewed", "failed")] == [1, 1, 1]
 
 
 async def test_nobody_becomes_another_user() -> None:

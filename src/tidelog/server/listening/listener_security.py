@@ -12,6 +12,7 @@ import os
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 from tidelog.config.broker import BrokerConfig
@@ -26,6 +27,7 @@ from tidelog.server.configuration.tls_properties import listener_tls
 from tidelog.server.listening.certificate_gate import CertificateGate
 from tidelog.server.listening.mechanisms import Credentials, ListenerMechanisms
 from tidelog.server.listening.sasl_gate import DEADLINE_SECONDS, LARGEST_FRAME_BYTES, Newcomers, SaslGate, SaslRules
+from tidelog.server.observability.metrics import Metrics
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +41,7 @@ class SecuritySources:
     credentials: Credentials
     clock: Clock
     randomness: Randomness
+    metrics: Metrics
     # Credentials are there once this is set; None if they are there from the beginning.
     ready: asyncio.Event | None = None
 
@@ -140,6 +143,7 @@ class ListenerSecurity:
             frame_bytes=min(own.sasl_server_max_receive_size, LARGEST_FRAME_BYTES),
             failure_delay_ms=own.connection_failed_authentication_delay_ms,
             deadline_seconds=DEADLINE_SECONDS,
+            counted=partial(self._sources.metrics.authentication, self._listener.name),
         )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -61,6 +61,8 @@ class SaslRules:
     frame_bytes: int
     failure_delay_ms: int
     deadline_seconds: float
+    # Called with each outcome: succeeded, renewed, failed.
+    counted: Callable[[str], None]
 
 
 class Newcomers:
@@ -205,6 +207,7 @@ class SaslGate:
         self._end_deadline()
         self._newcomers.remove(connection)
         connection.authenticated(session.principal)
+        self._rules.counted("renewed" if session.renewed else "succeeded")
         logger.debug(
             "%s:%d is %s by %s%s",
             connection.peer_host,
@@ -223,6 +226,7 @@ class SaslGate:
     def _refuse(self, decision: CloseConnection, asked: _Asked, connection: ServerConnection) -> Later[Reply]:
         """Clients that try passwords have to wait after each, and nothing is read from them meanwhile."""
         self._end_deadline()
+        self._rules.counted("failed")
         connection.refuse(decision.reason)
         reply = None if decision.reply is None else _framed(decision.reply, asked)
         return Later.run(_after(self._rules.failure_delay_ms / 1000 if decision.after_delay else 0.0, reply))
@@ -234,6 +238,7 @@ class SaslGate:
             connection.peer_port,
             self._rules.deadline_seconds,
         )
+        self._rules.counted("failed")
         connection.close()
 
     def _end_deadline(self) -> None:

@@ -120,6 +120,9 @@ class Metrics:
         counter = partial(Counter, registry=self.registry)
         self._errors = counter("tidelog_errors", "Errors in replies, by type (Kafka's ErrorsPerSec)", ["api", "error"])
         self._refused_connections = counter("tidelog_refused_connections", "Connections that were refused", ["reason"])
+        self._authentications = counter(
+            "tidelog_authentications", "Clients that authenticated with SASL, or failed to", ["listener", "outcome"]
+        )
         self._log_failures = counter("tidelog_storage_failures", "Failures of the disk that took replicas offline")
         self._full_disks = counter("tidelog_disk_full", "Writes that were refused because there was no room")
 
@@ -128,6 +131,10 @@ class Metrics:
 
     def connection_refused(self, reason: str) -> None:
         self._refused_connections.labels(reason).inc()
+
+    def authentication(self, listener: str, outcome: str) -> None:
+        """`outcome` is succeeded, renewed or failed."""
+        self._authentications.labels(listener, outcome).inc()
 
     def disk_full(self) -> None:
         self._full_disks.inc()
