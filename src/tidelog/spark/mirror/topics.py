@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tidelog.client.admin import Admin, ConfigResource, NewTopic, ResourceType
 from tidelog.config.definitions import ConfigSource
@@ -19,7 +19,7 @@ _NOT_COPIED = re.compile(r".*(replication\.throttled|min\.insync|unclean\.leader
 class MirroredTopics:
     """Which topics of which cluster, and how they are called at the target."""
 
-    source: Mapping[str, str]
+    source: Mapping[str, str] = field(repr=False)
     names: tuple[str, ...]
     pattern: str
     prefix: str

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +70,7 @@ class OutboxOptions:
 
     settings: OutboxSettings
     routing: Routing
-    client: Mapping[str, str]
+    client: Mapping[str, str] = field(repr=False)
     max_events: int | None
     topic_partitions: int
 

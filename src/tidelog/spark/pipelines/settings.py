@@ -64,7 +64,7 @@ class Source:
     topic_pattern: str = ""
     starting_offsets: str = "earliest"
     max_records_per_batch: int = 1_000_000
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def problems(self) -> Iterator[str]:
         if bool(self.topics) == bool(self.topic_pattern):
@@ -79,7 +79,7 @@ class Target:
 
     bootstrap_servers: str
     topic: str = ""
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +163,7 @@ class OutboxSection:
     max_events_per_batch: int = 100_000
     # Of topics that the first event makes; -1 is what the broker does by itself.
     topic_partitions: int = -1
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def problems(self) -> Iterator[str]:
         if self.mode == "poll" and (self.slot or self.publication):

@@ -24,6 +24,9 @@ _WORKER_PYTHON = Path(__file__).with_name("worker-python")
 _SETTINGS: Mapping[str, str] = {
     # Workers are forked with tidelog's modules in them, which saves them half of the time that they need to start.
     "spark.python.daemon.module": "tidelog.spark.daemon",
+    # What Spark itself takes for secret, and what kafka.* options have besides.
+    "spark.redaction.regex": r"(?i)secret|password|passphrase|token|access[.]?key|sasl[.]jaas|keystore[.]key",
+    "spark.sql.redaction.options.regex": r"(?i)url|sasl[.]jaas|password|keystore[.]key",
 }
 
 _LOCAL_SETTINGS: Mapping[str, str] = {

@@ -56,9 +56,9 @@ class MissingNote(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkOptions:
-    """`client` holds what was given as kafka.*, without that prefix."""
+    """`client` holds what was given as kafka.*, without that prefix; some of it is secret."""
 
-    client: Mapping[str, str]
+    client: Mapping[str, str] = field(repr=False)
     batch_bytes: int
     max_record_bytes: int
     compression: str

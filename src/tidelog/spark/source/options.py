@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
 from tidelog.client.config import consumer_config
@@ -114,8 +114,8 @@ Selection = NamedTopics | TopicPattern | Partitions
 class SourceOptions:
     """What was asked for, checked. Picklable: it travels to the workers."""
 
-    # Options for the consumer, with Kafka's names.
-    consumer: Mapping[str, str]
+    # Options for the consumer, with Kafka's names; some are secret.
+    consumer: Mapping[str, str] = field(repr=False)
     selection: Selection
     starting: Place
     # What to do where no record is as young as the time that was asked for.
