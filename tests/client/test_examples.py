@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -13,6 +14,8 @@ from support.client_reading import read_all, read_committed
 from tidelog.client.admin import Admin
 from tidelog.client.producer.producer import Producer
 from tidelog.model.ids import TopicPartition
+from tidelog.security.certificates import DevelopmentAuthority
+from tidelog.server.broker import Broker
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SECONDS = 120
@@ -81,3 +84,45 @@ async def test_exactly_once_loop(admin: Admin, servers: str, unique: str) -> Non
     assert words[b"the"] == 3
     assert words[b"tide"] == 2
     assert words.total() == 10
+
+
+SIGNER = """\
+import time
+from tidelog.security.unsecured_login import UnsecuredTokens
+
+class MSKAuthTokenProvider:
+    @staticmethod
+    def generate_auth_token(region):
+        tokens = UnsecuredTokens(principal=region, claims={"sub": region}, lifetime_seconds=900)
+        return tokens.token(time.time_ns() // 1_000_000)
+"""
+
+
+async def test_amazon_msk(tmp_path: Path) -> None:
+    """With a package of the same name, whose tokens this broker takes."""
+    authority = DevelopmentAuthority.new()
+    (tmp_path / "ca.pem").write_bytes(authority.pair.certificate)
+    (tmp_path / "keystore.pem").write_bytes(authority.issue("broker", hosts=("127.0.0.1",)).keystore)
+    (tmp_path / "aws_msk_iam_sasl_signer.py").write_text(SIGNER)
+    module = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
+    properties = {
+        "listeners": "SASL_SSL://127.0.0.1:0",
+        "sasl.enabled.mechanisms": "OAUTHBEARER",
+        "sasl.mechanism.inter.broker.protocol": "OAUTHBEARER",
+        "listener.name.sasl_ssl.oauthbearer.sasl.jaas.config": f"{module} required;",
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(tmp_path / "keystore.pem"),
+    }
+    async with Broker(properties=properties) as broker:
+        command = [sys.executable, str(EXAMPLES / "amazon_msk.py"), "--bootstrap-servers", broker.bootstrap_servers]
+        paths = os.pathsep.join(filter(None, (str(tmp_path), os.environ.get("PYTHONPATH"))))
+        finished = await asyncio.to_thread(
+            subprocess.run,
+            [*command, "--region", "eu-central-1", "--ca", str(tmp_path / "ca.pem")],
+            env={**os.environ, "PYTHONPATH": paths},
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+    assert (finished.returncode, finished.stderr) == (0, "")
