@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from support.tidelog_process import tidelog_command
 
+from tidelog.cli.commands.pipeline import InputOptions, OutputOptions
+
 
 def tidelog(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -44,3 +46,19 @@ def test_the_entry_point_is_a_program() -> None:
     path = Path(tidelog("entry-point").stdout.strip())
     assert path.is_file()
     assert "spark-submit" in path.read_text()
+
+
+def test_a_file_for_java_is_that_of_both_clusters_unless_they_are_two(tmp_path: Path) -> None:
+    file, other = tmp_path / "client.properties", tmp_path / "producer.properties"
+    file.write_text("bootstrap.servers=here:9092\nsecurity.protocol=SSL\nacks=all\ngroup.id=g\n")
+    other.write_text("bootstrap.servers=there:9092\nsecurity.protocol=SASL_SSL\nacks=all\ngroup.id=g\n")
+    source = InputOptions(topic=["t"], consumer_config=file, source_option=["kafka.client.id=mine"]).table()
+    assert source["bootstrap_servers"] == "here:9092"
+    assert source["options"] == {
+        "kafka.security.protocol": "SSL",
+        "kafka.group.id": "g",
+        "kafka.client.id": "mine",
+    }
+    target = OutputOptions(producer_config=other, bootstrap_server="elsewhere:9092").table()
+    assert target["bootstrap_servers"] == "elsewhere:9092"
+    assert target["options"] == {"kafka.security.protocol": "SASL_SSL", "kafka.acks": "all"}

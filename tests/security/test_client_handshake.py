@@ -28,6 +28,7 @@ from tidelog.security.exchange import OutOfTurn
 from tidelog.security.oauthbearer import OAuthBearerClientExchange, OAuthBearerServerExchange
 from tidelog.security.plain import PlainServerExchange, PlainUsers
 from tidelog.security.sasl_session import (
+    SHORTEST_REAUTHENTICATION_INTERVAL_MS,
     AnswerApiVersions,
     CloseConnection,
     EnabledMechanism,
@@ -179,3 +180,7 @@ def test_sessions_are_renewed_as_in_kafkas_client() -> None:
     assert (RENEWAL_FROM, RENEWAL_TO) == (0.85, 0.95)
     assert renewal_after_ms(100_000, RENEWAL_FROM) == 85_000
     assert renewal_after_ms(0, RENEWAL_FROM) is None
+
+
+def test_a_session_that_hardly_lasts_is_not_renewed_more_often_than_brokers_allow() -> None:
+    assert renewal_after_ms(100, RENEWAL_FROM) == SHORTEST_REAUTHENTICATION_INTERVAL_MS

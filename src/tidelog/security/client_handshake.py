@@ -32,6 +32,8 @@ _HANDSHAKE_VERSION = 1
 # that differ, and not at the same moment on all connections.
 RENEWAL_FROM = 0.85
 RENEWAL_TO = 0.95
+# Brokers do not let a session be renewed more often. One that ends before can still be renewed afterwards.
+_SHORTEST_INTERVAL_MS = 1000.0
 
 
 class SaslClientExchange(Protocol):
@@ -174,4 +176,4 @@ def renewal_after_ms(session_lifetime_ms: int, part: float) -> float | None:
 
     `part` is a random number from `RENEWAL_FROM` to `RENEWAL_TO`.
     """
-    return session_lifetime_ms * part if session_lifetime_ms > 0 else None
+    return max(session_lifetime_ms * part, _SHORTEST_INTERVAL_MS) if session_lifetime_ms > 0 else None
