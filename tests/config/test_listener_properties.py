@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tidelog.config.alteration import AlterOperation, ConfigChange
 from tidelog.config.broker import BrokerConfig
-from tidelog.config.definitions import ConfigSource, ConfigType
+from tidelog.config.definitions import ConfigSource, ConfigType, InvalidConfig
 from tidelog.config.describe import describe_broker
 from tidelog.config.listener_properties import ListenerProperty, split_listener_property
 
@@ -83,3 +84,20 @@ def test_what_is_shown_of_them_has_no_secret() -> None:
     assert not shown[location].read_only
     assert not shown["ssl.keystore.location"].read_only
     assert shown["sasl.jaas.config"].value is None
+
+
+def test_no_repr_of_a_configuration_has_a_secret() -> None:
+    secret = "s3cret-of-the-broker"
+    name = "listener.name.clients.ssl.keystore.password"
+    config = BrokerConfig.from_properties({**BASE, name: secret, "ssl.keystore.key": secret})
+    altered = config.with_dynamic(broker={name: secret})
+    values = list(altered.layers.values_of((name,)))
+    change = ConfigChange(name=name, operation=AlterOperation.SET, text=secret)
+    assert len(values) == 2
+    assert secret not in repr((altered, altered.layers, altered.of_listener("CLIENTS"), values, change))
+    with pytest.raises(InvalidConfig) as raised:
+        BrokerConfig.from_properties(
+            {**BASE, name: secret, "node.id": secret, "listener.name.x.ssl.key.password": secret}
+        )
+    assert "node.id must be a whole number" in str(raised.value)
+    assert str(raised.value).count(secret) == 1

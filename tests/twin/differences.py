@@ -53,9 +53,7 @@ _ACLS = (ApiKey.DESCRIBE_ACLS, ApiKey.CREATE_ACLS, ApiKey.DELETE_ACLS)
 
 # APIs that Apache Kafka serves and tidelog does not, and why.
 NOT_SERVED: Mapping[str, Mapping[int, str]] = {
-    "There is no authentication": {
-        17: "SaslHandshake",
-        36: "SaslAuthenticate",
+    "There are no delegation tokens": {
         38: "CreateDelegationToken",
         39: "RenewDelegationToken",
         40: "ExpireDelegationToken",

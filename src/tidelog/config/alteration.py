@@ -7,7 +7,7 @@ Storing them is the controller's work: `tidelog.controller.configs`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 from tidelog.config.definitions import (
@@ -34,7 +34,8 @@ class ConfigChange:
 
     name: str
     operation: AlterOperation
-    text: str | None
+    # It may be a secret.
+    text: str | None = field(repr=False)
 
 
 def plan_incremental(

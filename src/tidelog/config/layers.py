@@ -19,17 +19,18 @@ class LayeredValue:
     """The text of one property in one layer."""
 
     name: str
-    text: str
+    # It may be a secret.
+    text: str = field(repr=False)
     source: ConfigSource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerLayers:
-    """The raw texts of a broker's properties, one mapping per source."""
+    """The raw texts of a broker's properties, one mapping per source. Some are secret, so none is in the repr."""
 
-    static: Mapping[str, str] = field(default_factory=lambda: NOTHING)
-    cluster: Mapping[str, str] = field(default_factory=lambda: NOTHING)
-    broker: Mapping[str, str] = field(default_factory=lambda: NOTHING)
+    static: Mapping[str, str] = field(default_factory=lambda: NOTHING, repr=False)
+    cluster: Mapping[str, str] = field(default_factory=lambda: NOTHING, repr=False)
+    broker: Mapping[str, str] = field(default_factory=lambda: NOTHING, repr=False)
 
     def values_of(self, names: Sequence[str]) -> Iterator[LayeredValue]:
         """All values that are set for any of `names`, the winning one first."""

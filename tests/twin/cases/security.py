@@ -238,6 +238,9 @@ CASES: list[Case] = [
     ask(ApiKey.DELETE_ACLS, "all", {"filters": [acl_filter()]}, varied=True),
     ask(ApiKey.DELETE_ACLS, "two", {"filters": [acl_filter(), acl_filter(resource_type_filter=2)]}),
     ask(ApiKey.DELETE_ACLS, "none", {"filters": []}),
+    # On a listener that asks nobody who it is.
+    ask(ApiKey.SASL_HANDSHAKE, "a mechanism", {"mechanism": "PLAIN"}, varied=True),
+    ask(ApiKey.SASL_AUTHENTICATE, "a token", {"auth_bytes": b"\0twin\0twin"}, varied=True),
     *CREDENTIALS,
     *QUOTAS,
 ]
