@@ -12,7 +12,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell starts its background jobs so, and all processes of the tests would inherit it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-pytest_plugins = ["support.both_ways", "support.second_try", "support.transcripts"]
+pytest_plugins = ["support.both_ways", "support.planted_secrets", "support.second_try", "support.transcripts"]
 
 # By default an example of a property fails if it takes more than 0.2 s, and so do examples that are made slowly.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -15,6 +15,7 @@
 | `growth.py` | 1 to 1,000 partitions, 1 to 5,000 connections, 10,000 topics |
 | `replication.py` | three nodes: bytes per second, transactions, fail-over |
 | `cores.py` | bytes per second with several clients, on one core and on two |
+| `security.py` | TLS in and out, logins with SCRAM |
 | `upkeep.py` | compaction, and the rebalance of a large group |
 | `clients.py` | records per second through client libraries, on one server |
 | `client_work.py` | what each of them does, in a process of its own |

@@ -9,6 +9,7 @@ from benchmarks.comparison import (
     latency,
     replication,
     requests,
+    security,
     starting,
     throughput,
     transactions,
@@ -16,7 +17,19 @@ from benchmarks.comparison import (
 )
 from benchmarks.comparison.scenario import Scenario
 
-_MODULES = (throughput, requests, latency, transactions, starting, growth, replication, cores, upkeep, clients)
+_MODULES = (
+    throughput,
+    requests,
+    latency,
+    transactions,
+    starting,
+    growth,
+    replication,
+    cores,
+    upkeep,
+    security,
+    clients,
+)
 
 
 def all_scenarios() -> list[Scenario]:

@@ -44,6 +44,8 @@ class Server:
     started_at: float
     # How many copies topics have: as many as there are nodes, unless they only share the work.
     copies: int = 1
+    # What librdkafka needs to connect besides the address.
+    client: Mapping[str, str] = field(default_factory=dict)
 
     def cpu_seconds(self) -> float:
         used = [node.cpu_times() for node in self.nodes if node.is_running()]

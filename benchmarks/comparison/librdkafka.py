@@ -58,7 +58,7 @@ def spending(server: Server) -> Iterator[Spent]:
 
 def create_topic(server: Server, name: str, *, partitions: int = 1, configs: Mapping[str, str] | None = None) -> None:
     """With as many copies as the cluster keeps; it returns when the cluster has all of its nodes and leaders."""
-    admin = AdminClient({"bootstrap.servers": server.bootstrap_servers, "log_level": 0})
+    admin = AdminClient({"bootstrap.servers": server.bootstrap_servers, "log_level": 0, **server.client})
     deadline = time.monotonic() + TIMEOUT_SECONDS
     while len(admin.list_topics(timeout=30).brokers) < len(server.nodes):
         _expect(time.monotonic() < deadline, "the nodes have not found each other")
@@ -77,7 +77,7 @@ def _has_leaders(admin: AdminClient, name: str, partitions: int) -> bool:
 
 def produce(server: Server, topic: str, *, size: int, count: int, options: Mapping[str, Any] | None = None) -> Spent:
     """Send the records, one connection, and wait for all acknowledgements."""
-    sending = Sending(server.bootstrap_servers, topic, size=size, options=options)
+    sending = Sending(server.bootstrap_servers, topic, size=size, options={**server.client, **(options or {})})
     with spending(server) as spent:
         sending.send(count - 1)
     return spent
@@ -128,12 +128,14 @@ class Sending:
 def consume(server: Server, topic: str, *, count: int, partitions: int = 1) -> Spent:
     """Read all records from the beginning."""
     with spending(server) as spent:
-        read_all(server.bootstrap_servers, topic, count=count, partitions=range(partitions))
+        read_all(server.bootstrap_servers, topic, count=count, partitions=range(partitions), options=server.client)
     return spent
 
 
-def read_all(servers: str, topic: str, *, count: int, partitions: Iterable[int]) -> None:
-    consumer = Consumer({**CONSUMER, "bootstrap.servers": servers, "group.id": topic})
+def read_all(
+    servers: str, topic: str, *, count: int, partitions: Iterable[int], options: Mapping[str, Any] | None = None
+) -> None:
+    consumer = Consumer({**CONSUMER, "bootstrap.servers": servers, "group.id": topic, **(options or {})})
     received = 0
     consumer.assign([TopicPartition(topic, number, 0) for number in partitions])
     last_at = time.monotonic()

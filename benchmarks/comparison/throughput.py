@@ -76,9 +76,9 @@ def _measure(
     create_topic(turn.server, turn.label, partitions=partitions)
     into = produce(turn.server, turn.label, size=size, count=count, options=options)
     out = consume(turn.server, turn.label, count=count, partitions=partitions)
-    values = (*_rates(into, size * count), *_rates(out, size * count))
+    values = (*rates(into, size * count), *rates(out, size * count))
     return {figure.name: value for figure, value in zip(figures, values, strict=True)}
 
 
-def _rates(spent: Spent, size: int) -> tuple[float, float]:
+def rates(spent: Spent, size: int) -> tuple[float, float]:
     return size / 1e6 / spent.seconds, spent.cpu_seconds / (size / 1e9)

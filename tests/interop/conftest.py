@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 from support.apache_kafka import ApacheKafka, kafka_jars, running_apache_kafka
 from support.clients.aiokafka_client import AiokafkaClient
 from support.clients.confluent import ConfluentClient
 from support.clients.contract import ForeignClient
+from support.clients.credentials import ScramLogin
 from support.clients.json_lines import JavaClient, kafkajs_client
 from support.clients.kafka_python import KafkaPythonClient
 from support.download_cache import Unavailable
@@ -31,6 +33,10 @@ CLIENT_NAMES = ("confluent-kafka", "kafka-python", "aiokafka", "kafkajs", "java"
 _ALSO_ON_APACHE = CLIENT_NAMES if os.environ.get("TIDELOG_INTEROP_APACHE") == "all" else ("aiokafka", "java")
 
 _topic_numbers = itertools.count()
+
+
+class OpenClient(Protocol):
+    def __call__(self, name: str, bootstrap_servers: str, login: ScramLogin | None = None) -> ForeignClient: ...
 
 
 @pytest.fixture(scope="session")
@@ -56,30 +62,28 @@ def tidelog_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tidelo
 
 
 @pytest.fixture(scope="session")
-def open_client(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Callable[[str, str], ForeignClient]]:
+def open_client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenClient]:
     """Open a client by its name and bootstrap servers; all are closed at the end."""
     with ExitStack() as stack:
 
-        def open_one(name: str, bootstrap_servers: str) -> ForeignClient:
+        def open_one(name: str, bootstrap_servers: str, login: ScramLogin | None = None) -> ForeignClient:
             log = tmp_path_factory.mktemp(name) / "client.log"
             client: ForeignClient
             match name:
                 case "confluent-kafka":
-                    client = ConfluentClient(bootstrap_servers)
+                    client = ConfluentClient(bootstrap_servers, login)
                 case "kafka-python":
-                    client = KafkaPythonClient(bootstrap_servers)
+                    client = KafkaPythonClient(bootstrap_servers, login)
                 case "aiokafka":
-                    client = AiokafkaClient(bootstrap_servers)
+                    client = AiokafkaClient(bootstrap_servers, login)
                 case "kafkajs":
                     try:
                         node_modules = kafkajs_folder()
                     except Unavailable as error:
                         pytest.skip(f"kafkajs cannot be had from npm: {error}")
-                    client = kafkajs_client(bootstrap_servers, node_modules=node_modules, log=log)
+                    client = kafkajs_client(bootstrap_servers, node_modules=node_modules, log=log, login=login)
                 case "java":
-                    client = JavaClient(bootstrap_servers, jars=request.getfixturevalue("jars"), log=log)
+                    client = JavaClient(bootstrap_servers, jars=request.getfixturevalue("jars"), log=log, login=login)
                 case _:
                     raise ValueError(name)
             stack.callback(client.close)
@@ -96,9 +100,7 @@ def _client_parameters() -> list[object]:
 
 
 @pytest.fixture(scope="session", params=_client_parameters())
-def client_and_address(
-    request: pytest.FixtureRequest, open_client: Callable[[str, str], ForeignClient]
-) -> tuple[ForeignClient, str]:
+def client_and_address(request: pytest.FixtureRequest, open_client: OpenClient) -> tuple[ForeignClient, str]:
     target, name = request.param
     broker = request.getfixturevalue("tidelog_process" if target == "tidelog" else "apache_kafka")
     return open_client(name, broker.bootstrap_servers), broker.bootstrap_servers

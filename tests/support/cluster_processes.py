@@ -18,6 +18,7 @@ from support.processes import HANG_SECONDS, start_process, stop_process, tail, w
 from support.tidelog_process import tidelog_command
 
 from tidelog.cli.local_cluster.nodes import LocalCluster
+from tidelog.cli.local_cluster.start_security import start_security
 from tidelog.cli.session import read_properties
 from tidelog.client.admin import Admin, NewTopic, PartitionDescription
 from tidelog.client.cluster.cluster import CoordinatorKind
@@ -54,7 +55,7 @@ class ClusterProcesses:
             host="127.0.0.1",
             port=0,
             nodes=len(NUMBERS),
-            data_dir=self.data_directory,
+            security=start_security(self.data_directory, "127.0.0.1", secure=False),
             properties={**QUICK, **(properties or {})},
         )
         layout.prepare()

@@ -27,4 +27,5 @@ quorum/            the metadata quorum, and the way to the active controller
 configuration/     properties of a running node
 upkeep/            what happens at intervals
 observability/     metrics and logs
+secure_start/      certificates, users and client files for brokers that secure themselves
 """

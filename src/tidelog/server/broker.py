@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import tempfile
 from collections.abc import Mapping
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from tidelog.config.broker import BrokerConfig
+from tidelog.config.definitions import InvalidConfig
+from tidelog.config.listeners import SecurityProtocol
 from tidelog.config.single_copy import SINGLE_COPY_PROPERTIES
+from tidelog.server.secure_start.first_users import credentials_of, write_first_users
+from tidelog.server.secure_start.folder import prepare_folder, write_client_files
+from tidelog.server.secure_start.settings import (
+    LISTENER,
+    SecuritySecrets,
+    client_properties,
+    librdkafka_properties,
+    node_security,
+)
 from tidelog.server.startup import RunningNode
+from tidelog.storage.files.file_names import META_PROPERTIES
 
 
 def single_node_properties(
@@ -49,8 +63,13 @@ class Broker:
         port: int = 0,
         data_dir: str | None = None,
         properties: Mapping[str, str] | None = None,
+        security: str = SecurityProtocol.PLAINTEXT.name,
     ) -> None:
+        """`security`: SSL, SASL_PLAINTEXT or SASL_SSL, with a certificate and an administrator that the broker makes by
+        itself; `client_options` has what clients need then."""
         self._host = host
+        self._protocol = _protocol(security)
+        self._secrets: SecuritySecrets | None = None
         self._port = port
         self._given_data_dir = data_dir
         self._properties = properties
@@ -61,6 +80,21 @@ class Broker:
     def bootstrap_servers(self) -> str:
         """The address for clients, such as "127.0.0.1:45123"."""
         return ",".join(f"{host}:{port}" for host, port in self.running.addresses)
+
+    @property
+    def client_options(self) -> dict[str, str]:
+        """What clients need to connect, by Kafka's names; of a secure broker, as its administrator.
+
+        For `config=` of tidelog's clients, for Java and for Spark.
+        """
+        address = {"bootstrap.servers": self.bootstrap_servers}
+        return address if self._secrets is None else {**address, **client_properties(self._secrets)}
+
+    @property
+    def librdkafka_options(self) -> dict[str, str]:
+        """The same by the names of confluent-kafka and others on librdkafka."""
+        address = {"bootstrap.servers": self.bootstrap_servers}
+        return address if self._secrets is None else {**address, **librdkafka_properties(self._secrets)}
 
     @property
     def data_dir(self) -> str:
@@ -76,15 +110,29 @@ class Broker:
     async def start(self) -> None:
         if self._given_data_dir is None:
             self._data_dir = tempfile.mkdtemp(prefix="tidelog-")
+        # In a thread: it makes keys.
+        secured = await asyncio.to_thread(self._security)
         properties = single_node_properties(
             host=self._host,
             port=self._port,
             data_dir=self.data_dir,
-            properties={**EMBEDDED_PROPERTIES, **(self._properties or {})},
+            properties={**EMBEDDED_PROPERTIES, **secured, **(self._properties or {})},
         )
         running = RunningNode(BrokerConfig.from_properties(properties))
         await running.start()
         self._running = running
+        if self._secrets is not None:
+            write_client_files(Path(self.data_dir), self._secrets, self.bootstrap_servers)
+
+    def _security(self) -> dict[str, str]:
+        if self._protocol is SecurityProtocol.PLAINTEXT:
+            return {}
+        data_dir = Path(self.data_dir)
+        self._secrets = prepare_folder(data_dir, self._host, self._protocol)
+        if not (data_dir / META_PROPERTIES).exists():
+            write_first_users(data_dir, credentials_of(self._secrets.users))
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        return {"listeners": f"{LISTENER}://{host}:{self._port}", **node_security(self._secrets, alone=True)}
 
     async def stop(self) -> None:
         running, self._running = self._running, None
@@ -101,3 +149,10 @@ class Broker:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self.stop()
+
+
+def _protocol(name: str) -> SecurityProtocol:
+    try:
+        return SecurityProtocol[name.upper()]
+    except KeyError:
+        raise InvalidConfig(f"security={name}: use one of {', '.join(SecurityProtocol.__members__)}") from None

@@ -17,9 +17,14 @@ class BrokerThread:
     """`with BrokerThread() as broker:` then `broker.bootstrap_servers`. Takes what `tidelog.Broker` takes."""
 
     def __init__(
-        self, *, port: int = 0, data_dir: str | None = None, properties: Mapping[str, str] | None = None
+        self,
+        *,
+        port: int = 0,
+        data_dir: str | None = None,
+        properties: Mapping[str, str] | None = None,
+        security: str = "PLAINTEXT",
     ) -> None:
-        self._broker = Broker(port=port, data_dir=data_dir, properties=properties)
+        self._broker = Broker(port=port, data_dir=data_dir, properties=properties, security=security)
         self._started = threading.Event()
         self._failure: BaseException | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -29,6 +34,16 @@ class BrokerThread:
     @property
     def bootstrap_servers(self) -> str:
         return self._broker.bootstrap_servers
+
+    @property
+    def client_options(self) -> dict[str, str]:
+        """What clients need to connect, by Kafka's names."""
+        return self._broker.client_options
+
+    @property
+    def librdkafka_options(self) -> dict[str, str]:
+        """The same by the names of confluent-kafka and others on librdkafka."""
+        return self._broker.librdkafka_options
 
     @property
     def data_dir(self) -> str:

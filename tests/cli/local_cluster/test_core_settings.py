@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tidelog.cli.local_cluster.core_settings import CorePorts, CoreSettings
+from tidelog.cli.local_cluster.start_security import StartSecurity
 from tidelog.cli.session import CommandFailure
 from tidelog.config.broker import BrokerConfig
 
@@ -15,7 +16,7 @@ PORTS = CorePorts(clients={1: 9092, 2: 9093, 3: 9095}, controller=20_000, metric
 
 def settings(host: str = "127.0.0.1", **overrides: str) -> CoreSettings:
     given = {name.replace("_", "."): value for name, value in overrides.items()}
-    return CoreSettings(host=host, data_dir=Path("/data"), ports=PORTS, overrides=given)
+    return CoreSettings(host=host, security=StartSecurity(data_dir=Path("/data")), ports=PORTS, overrides=given)
 
 
 def config(number: int, **overrides: str) -> BrokerConfig:
@@ -49,7 +50,9 @@ def test_processes_have_metrics_for_the_command_whatever_the_user_wants() -> Non
 @pytest.mark.parametrize("name", ["node.id", "listeners", "log.dirs", "controller.quorum.voters"])
 def test_what_cannot_be_one_value_for_all_is_refused(name: str) -> None:
     with pytest.raises(CommandFailure, match=f"--override {name}: --cores gives each process its own"):
-        CoreSettings(host="127.0.0.1", data_dir=Path("/data"), ports=PORTS, overrides={name: "1"})
+        CoreSettings(
+            host="127.0.0.1", security=StartSecurity(data_dir=Path("/data")), ports=PORTS, overrides={name: "1"}
+        )
 
 
 def test_the_advertised_address_keeps_the_distance_of_the_ports() -> None:

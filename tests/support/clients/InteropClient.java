@@ -1,6 +1,7 @@
 // The Java client under the contract of `contract.py`: one operation per line of JSON (see `json_lines.py`).
 // Started from source: `java -cp <jars> InteropClient.java <bootstrap servers>`.
 
+import com.fasterxml.jackson.core.type.TypeReference;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
@@ -12,6 +13,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
+import java.io.UncheckedIOException;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.nio.charset.StandardCharsets;
@@ -304,7 +306,18 @@ public class InteropClient {
     private Properties settings() {
         Properties settings = new Properties();
         settings.put("bootstrap.servers", bootstrapServers);
+        settings.putAll(security());
         return settings;
+    }
+
+    /** Set by json_lines.py. */
+    private static Map<String, String> security() {
+        try {
+            return JSON.readValue(
+                System.getenv().getOrDefault("TIDELOG_TEST_SECURITY", "{}"), new TypeReference<>() {});
+        } catch (IOException error) {
+            throw new UncheckedIOException(error);
+        }
     }
 
     private static String topicOf(JsonNode given) {

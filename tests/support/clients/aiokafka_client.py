@@ -11,6 +11,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from support.clients.contract import OPERATION_TIMEOUT_SECONDS, ClusterView, Message
+from support.clients.credentials import ScramLogin
 
 Result = TypeVar("Result")
 
@@ -20,8 +21,9 @@ class AiokafkaClient:
     writes_null_headers = True
     reads_null_headers = True
 
-    def __init__(self, bootstrap_servers: str) -> None:
-        self._bootstrap_servers = bootstrap_servers
+    def __init__(self, bootstrap_servers: str, login: ScramLogin | None = None) -> None:
+        security = {} if login is None else login.aiokafka()
+        self._connection: dict[str, Any] = {"bootstrap_servers": bootstrap_servers, **security}
 
     def create_topic(self, topic: str, *, partitions: int = 1, configs: Mapping[str, str] | None = None) -> int:
         async def create() -> int:
@@ -75,7 +77,7 @@ class AiokafkaClient:
     ) -> list[int]:
         async def produce() -> list[int]:
             producer = AIOKafkaProducer(
-                bootstrap_servers=self._bootstrap_servers,
+                **self._connection,
                 acks="all",
                 enable_idempotence=idempotent,
                 compression_type=None if compression == "none" else compression,
@@ -144,7 +146,7 @@ class AiokafkaClient:
 
     @asynccontextmanager
     async def _admin(self) -> AsyncIterator[Any]:
-        admin = AIOKafkaAdminClient(bootstrap_servers=self._bootstrap_servers)
+        admin = AIOKafkaAdminClient(**self._connection)
         await admin.start()
         try:
             yield admin
@@ -154,7 +156,7 @@ class AiokafkaClient:
     @asynccontextmanager
     async def _consumer(self, **settings: Any) -> AsyncIterator[Any]:
         consumer = AIOKafkaConsumer(
-            bootstrap_servers=self._bootstrap_servers,
+            **self._connection,
             auto_offset_reset="earliest",
             enable_auto_commit=False,
             **settings,

@@ -9,6 +9,7 @@ from typing import Any, cast
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 from support.clients.contract import OPERATION_TIMEOUT_SECONDS, ClusterView, Message
+from support.clients.credentials import ScramLogin
 from support.present import present
 
 _OFFSET_END = -1
@@ -19,8 +20,9 @@ class ConfluentClient:
     writes_null_headers = True
     reads_null_headers = True
 
-    def __init__(self, bootstrap_servers: str) -> None:
-        self._settings: dict[str, Any] = {"bootstrap.servers": bootstrap_servers}
+    def __init__(self, bootstrap_servers: str, login: ScramLogin | None = None) -> None:
+        security = {} if login is None else login.librdkafka()
+        self._settings: dict[str, Any] = {"bootstrap.servers": bootstrap_servers, **security}
         # Kept: an admin client that is collected as garbage cancels its requests.
         self._admin = AdminClient(self._settings)
 

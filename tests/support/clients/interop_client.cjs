@@ -41,7 +41,10 @@ const READ_TIMEOUT_MS = 30_000;
 
 // kafkajs logs to standard output by default, which carries our answers.
 const logCreator = () => (entry) => console.error(JSON.stringify(entry));
-const kafka = new Kafka({ clientId: "interop", brokers: [process.argv[2]], logLevel: logLevel.WARN, logCreator });
+// Set by json_lines.py.
+const security = JSON.parse(process.env.TIDELOG_TEST_SECURITY ?? "{}");
+const brokers = [process.argv[2].split(",")[0]];
+const kafka = new Kafka({ clientId: "interop", brokers, logLevel: logLevel.WARN, logCreator, ...security });
 let readers = 0;
 
 const decode = (text) => (text === null ? null : Buffer.from(text, "base64"));

@@ -19,9 +19,12 @@ from typing import Any
 
 from support.apache_kafka import java_command
 from support.clients.contract import OPERATION_TIMEOUT_SECONDS, ClusterView, Message
+from support.clients.credentials import ScramLogin
 from support.processes import ProcessFailed, stop_process, tail
 
 _FOLDER = Path(__file__).parent
+# Settings of the client as JSON; not in the command, which everybody on the machine can read.
+_SECURITY = "TIDELOG_TEST_SECURITY"
 # The first answer comes after the program has been compiled and its client loaded.
 _START_ALLOWANCE_SECONDS = 30
 
@@ -122,9 +125,11 @@ class JsonLinesClient:
 class JavaClient(JsonLinesClient):
     """The Java client, which can also run the command-line tools that come with Apache Kafka."""
 
-    def __init__(self, bootstrap_servers: str, *, jars: Path, log: Path) -> None:
+    def __init__(self, bootstrap_servers: str, *, jars: Path, log: Path, login: ScramLogin | None = None) -> None:
         self.bootstrap_servers = bootstrap_servers
-        super().__init__("java", java_command(jars, str(_FOLDER / "InteropClient.java"), bootstrap_servers), log=log)
+        security = json.dumps({} if login is None else login.java())
+        command = java_command(jars, str(_FOLDER / "InteropClient.java"), bootstrap_servers)
+        super().__init__("java", command, log=log, environment={_SECURITY: security})
 
     def run_tool(self, main_class: str, *arguments: str, text: str = "") -> str:
         """What the tool printed; ProcessFailed if it did not end with success. `text` is its standard input."""
@@ -139,9 +144,13 @@ class JavaClient(JsonLinesClient):
         return str(answer["output"])
 
 
-def kafkajs_client(bootstrap_servers: str, *, node_modules: Path, log: Path) -> JsonLinesClient:
+def kafkajs_client(
+    bootstrap_servers: str, *, node_modules: Path, log: Path, login: ScramLogin | None = None
+) -> JsonLinesClient:
     command = ("node", str(_FOLDER / "interop_client.cjs"), bootstrap_servers)
-    return JsonLinesClient("kafkajs", command, log=log, environment={"NODE_PATH": str(node_modules)})
+    security = json.dumps({} if login is None else login.kafkajs())
+    environment = {"NODE_PATH": str(node_modules), _SECURITY: security}
+    return JsonLinesClient("kafkajs", command, log=log, environment=environment)
 
 
 def _to_json(message: Message) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import ConfigResource
 from support.clients.contract import OPERATION_TIMEOUT_SECONDS, ClusterView, Message
+from support.clients.credentials import ScramLogin
 
 
 class KafkaPythonClient:
@@ -17,8 +18,9 @@ class KafkaPythonClient:
     writes_null_headers = False
     reads_null_headers = True
 
-    def __init__(self, bootstrap_servers: str) -> None:
-        self._bootstrap_servers = bootstrap_servers
+    def __init__(self, bootstrap_servers: str, login: ScramLogin | None = None) -> None:
+        security = {} if login is None else login.kafka_python()
+        self._connection: dict[str, Any] = {"bootstrap_servers": bootstrap_servers, **security}
 
     def create_topic(self, topic: str, *, partitions: int = 1, configs: Mapping[str, str] | None = None) -> int:
         wanted = {topic: {"num_partitions": partitions, "replication_factor": 1, "configs": dict(configs or {})}}
@@ -53,7 +55,7 @@ class KafkaPythonClient:
         self, topic: str, messages: Sequence[Message], *, compression: str = "none", idempotent: bool = False
     ) -> list[int]:
         producer = KafkaProducer(
-            bootstrap_servers=self._bootstrap_servers,
+            **self._connection,
             acks="all",
             enable_idempotence=idempotent,
             compression_type=None if compression == "none" else compression,
@@ -106,7 +108,7 @@ class KafkaPythonClient:
 
     @contextmanager
     def _admin(self) -> Iterator[Any]:
-        admin = KafkaAdminClient(bootstrap_servers=self._bootstrap_servers)
+        admin = KafkaAdminClient(**self._connection)
         try:
             yield admin
         finally:
@@ -115,7 +117,7 @@ class KafkaPythonClient:
     @contextmanager
     def _consumer(self, **settings: Any) -> Iterator[Any]:
         consumer = KafkaConsumer(
-            bootstrap_servers=self._bootstrap_servers,
+            **self._connection,
             auto_offset_reset="earliest",
             enable_auto_commit=False,
             # A topic that was created just now may be unknown to the broker that is asked first.

@@ -17,6 +17,7 @@ import typer
 from tidelog.cli.session import CommandFailure, read_properties, split_properties
 
 if TYPE_CHECKING:
+    from tidelog.cli.local_cluster.start_security import StartSecurity
     from tidelog.server.startup import RunningNode
 
 
@@ -46,6 +47,14 @@ def up(
             "partition, no redundancy: while a process is down (it is started again), its partitions are unavailable.",
         ),
     ] = None,
+    secure: Annotated[
+        bool,
+        typer.Option(
+            "--secure",
+            help="Only with TLS and a password: makes certificates and an administrator in DATA_DIR/security, with "
+            "files that tell clients how to connect.",
+        ),
+    ] = False,
     override: Annotated[
         list[str] | None,
         typer.Option("--override", metavar="NAME=VALUE", help="Set a property of server.properties. Repeatable."),
@@ -59,6 +68,7 @@ def up(
       tidelog up --port 19092 --data-dir /var/lib/tidelog
       tidelog up --cores 4
       tidelog up --nodes 3
+      tidelog up --secure
       tidelog up --override num.partitions=3 --override log.retention.hours=1
     """
     overrides = split_properties("--override", override or ())
@@ -67,26 +77,30 @@ def up(
     if nodes > 1:
         from tidelog.cli.local_cluster.nodes import run_nodes
 
-        run_nodes(host=host, port=port, nodes=nodes, data_dir=data_dir, properties=overrides)
+        run_nodes(host=host, port=port, nodes=nodes, data_dir=data_dir, secure=secure, properties=overrides)
         return
     if cores is not None:
         from tidelog.cli.local_cluster.cores import run_cores
 
-        run_cores(host=host, port=port, cores=cores, data_dir=data_dir, properties=overrides)
+        run_cores(host=host, port=port, cores=cores, data_dir=data_dir, secure=secure, properties=overrides)
         return
     from tidelog.cli.local_cluster.data_directory import StartKind, require_kind
+    from tidelog.cli.local_cluster.node_files import format_directories
+    from tidelog.cli.local_cluster.ports import bracketed
+    from tidelog.cli.local_cluster.start_security import start_security
 
     require_kind(data_dir, StartKind.SINGLE)
+    security = start_security(data_dir, host, secure=secure, alone=True)
+    if security.users:
+        format_directories({1: data_dir}, security.users)
     _load_server()
     from tidelog.server.broker import single_node_properties
 
+    listener = {"listeners": f"{security.listener}://{bracketed(host)}:{port}"}
     properties = single_node_properties(
-        host=host,
-        port=port,
-        data_dir=str(data_dir),
-        properties=overrides,
+        host=host, port=port, data_dir=str(data_dir), properties={**listener, **security.properties, **overrides}
     )
-    _run(properties, lambda node: _announce(node, str(data_dir)), quiet=True)
+    _run(properties, lambda node: _announce(node, str(data_dir), security), quiet=True)
 
 
 def server(
@@ -154,11 +168,15 @@ def _run(
         raise CommandFailure(str(error)) from error
 
 
-def _announce(node: RunningNode, data_dir: str) -> None:
+def _announce(node: RunningNode, data_dir: str, security: StartSecurity | None = None) -> None:
     servers = ",".join(f"{host}:{port}" for host, port in node.addresses)
     option = "" if servers == "127.0.0.1:9092" else f" -b {servers}"
+    how_to_connect: list[str] = []
+    if security is not None:
+        option, how_to_connect = security.options(servers), security.listening(servers)
     lines = [
         f"tidelog listens on {servers}, data in {data_dir}",
+        *how_to_connect,
         f"  tidelog topics{option} --create --topic first",
         f"  tidelog produce{option} --topic first",
         f"  tidelog consume{option} --topic first --from-beginning",

@@ -9,8 +9,7 @@ restarts.py           how often, and after which pause, a process is started aga
 collected_metrics.py  one page with the metrics of all processes
 data_directory.py     what a data directory holds, and which starts on it are refused
 node_files.py         the properties file and the formatted directory of each process
-security_folder.py    `--secure`: certificates, passwords and what clients need, in a folder of the data directory
-secure_settings.py    `--secure`: properties of nodes and clients (pure)
+start_security.py     how what is started is reached: openly, or with `--secure`
 processes.py          the processes themselves, which end when this one does
 ports.py              ports that are free
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import typer
 
@@ -11,12 +11,10 @@ from tidelog.cli.local_cluster.core_settings import CoreSettings
 from tidelog.cli.local_cluster.data_directory import shown_processes
 from tidelog.model.ids import TopicPartition
 
-DEFAULT_ADDRESS = "127.0.0.1:9092"
 
-
-def announce(settings: CoreSettings, metrics_address: tuple[str, int] | None) -> None:
+def announce(settings: CoreSettings, metrics_address: tuple[str, int] | None, how_to_connect: Iterable[str]) -> None:
     servers = settings.servers
-    option = _option(servers)
+    option = settings.security.options(servers)
     others = [str(port) for number, port in settings.ports.clients.items() if number > 1]
     also = f" (clients learn of {', '.join(others)} from it)" if others else ""
     typer.echo(f"tidelog listens on {servers}{also}, data in {settings.data_dir}")
@@ -24,6 +22,8 @@ def announce(settings: CoreSettings, metrics_address: tuple[str, int] | None) ->
     if metrics_address is not None:
         host, port = metrics_address
         typer.echo(f"metrics: http://{host}:{port}/metrics")
+    for line in how_to_connect:
+        typer.echo(line)
     typer.echo(f"  tidelog topics{option} --create --topic first")
     typer.echo(f"  tidelog produce{option} --topic first")
     typer.echo(f"  tidelog consume{option} --topic first --from-beginning")
@@ -38,10 +38,10 @@ def advise_to_spread(settings: CoreSettings, partitions: Mapping[int, Collection
     # One partition cannot be spread, and a cluster without topics needs no advice.
     if not idle or most < 2:
         return
+    spread = f"tidelog cluster{settings.security.options(settings.servers)} --spread-over {','.join(map(str, numbers))}"
     typer.echo(
         f"{shown_processes(idle)} {'holds' if len(idle) == 1 else 'hold'} no partitions yet: new ones will use all "
-        "processes, existing ones stay where they are. To spread them: "
-        f"tidelog cluster{_option(settings.servers)} --spread-over {','.join(map(str, numbers))} --wait"
+        f"processes, existing ones stay where they are. To spread them: {spread} --wait"
     )
 
 
@@ -53,7 +53,3 @@ def ended_by(code: int) -> str:
         return f"was ended by {signal.Signals(-code).name}"
     except ValueError:
         return f"was ended by signal {-code}"
-
-
-def _option(servers: str) -> str:
-    return "" if servers == DEFAULT_ADDRESS else f" -b {servers}"

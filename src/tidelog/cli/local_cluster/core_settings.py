@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tidelog.cli.local_cluster.data_directory import core_directory
 from tidelog.cli.local_cluster.ports import bracketed, reachable
+from tidelog.cli.local_cluster.start_security import StartSecurity
 from tidelog.cli.session import CommandFailure
 from tidelog.config.broker import BrokerConfig
 from tidelog.config.definitions import InvalidConfig
@@ -51,7 +52,7 @@ class CoreSettings:
     """Raises CommandFailure for properties that cannot be one value for all."""
 
     host: str
-    data_dir: Path
+    security: StartSecurity
     ports: CorePorts
     overrides: Mapping[str, str]
 
@@ -59,6 +60,10 @@ class CoreSettings:
         for name, instead in _PER_PROCESS.items():
             if name in self.overrides:
                 raise CommandFailure(f"--override {name}: --cores gives each process its own; {instead}")
+
+    @property
+    def data_dir(self) -> Path:
+        return self.security.data_dir
 
     @property
     def count(self) -> int:
@@ -78,7 +83,7 @@ class CoreSettings:
     def properties_of(self, number: int, *, own_metrics: bool = True) -> dict[str, str]:
         """`own_metrics`: with the page that this command collects from, instead of the one that the user asked for."""
         host = bracketed(self.host)
-        listeners = f"PLAINTEXT://{host}:{self.ports.clients[number]}"
+        listeners = f"{self.security.listener}://{host}:{self.ports.clients[number]}"
         roles = "broker"
         if number == CONTROLLER:
             listeners += f",CONTROLLER://{LOOPBACK}:{self.ports.controller}"
@@ -94,6 +99,7 @@ class CoreSettings:
             "default.replication.factor": "1",
             # A topic whose creator names no number has a partition in each process.
             "num.partitions": str(self.count),
+            **self.security.properties,
             **self.overrides,
         }
         if _ADVERTISED in self.overrides:
@@ -109,7 +115,8 @@ class CoreSettings:
         if "," in given or not port.isdigit():
             raise CommandFailure(
                 f"--override {_ADVERTISED}={given}: give the address of the first process, such as "
-                f"PLAINTEXT://name:{self.ports.clients[1]}; the others follow with the same name and their own ports"
+                f"{self.security.listener}://name:{self.ports.clients[1]}; the others follow with the same name and "
+                "their own ports"
             )
         return f"{name}:{int(port) + self.ports.clients[number] - self.ports.clients[1]}"
 

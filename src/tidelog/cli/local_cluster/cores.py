@@ -31,6 +31,7 @@ from tidelog.cli.local_cluster.node_files import format_directories, write_prope
 from tidelog.cli.local_cluster.ports import bracketed, following_free_ports, free_ports
 from tidelog.cli.local_cluster.processes import ChildProcesses
 from tidelog.cli.local_cluster.restarts import MOST_RESTARTS, WINDOW_SECONDS, Restarts
+from tidelog.cli.local_cluster.start_security import start_security
 from tidelog.cli.session import CommandFailure
 from tidelog.client.errors import ClientError
 from tidelog.model.errors import ApiError
@@ -154,17 +155,22 @@ class CoresSupervisor:
         # Not before: the processes start while this is imported.
         from tidelog.cli.local_cluster.core_placement import current_placement
         from tidelog.client.admin import Admin
+        from tidelog.client.config_files import read_config
 
+        security = self._settings.security
+        how_to_connect = security.listening(self._settings.servers)
+        client_file = security.client_file
         placement = None
         try:
-            async with asyncio.timeout(REVIEW_SECONDS), Admin(self._settings.servers) as admin:
+            options = {} if client_file is None else read_config(client_file)
+            async with asyncio.timeout(REVIEW_SECONDS), Admin(self._settings.servers, config=options) as admin:
                 placement = await current_placement(admin)
                 for number in self._dropped(placement.registered, placement.partitions):
                     await admin.unregister_broker(number)
         except (ApiError, ClientError, ConnectionProblem, TimeoutError) as problem:
             # Clients may be able to use what this process cannot reach, by the addresses that are advertised.
             typer.echo(f"cannot look where the partitions are: {problem}", err=True)
-        announce(self._settings, metrics_address)
+        announce(self._settings, metrics_address, how_to_connect)
         if placement is not None:
             advise_to_spread(self._settings, placement.partitions)
 
@@ -224,7 +230,7 @@ class CoresSupervisor:
             )
 
 
-def run_cores(*, host: str, port: int, cores: int, data_dir: Path, properties: Mapping[str, str]) -> None:
+def run_cores(*, host: str, port: int, cores: int, data_dir: Path, secure: bool, properties: Mapping[str, str]) -> None:
     """Raises CommandFailure; before anything is written if the start is refused."""
     import uvloop
 
@@ -238,11 +244,12 @@ def run_cores(*, host: str, port: int, cores: int, data_dir: Path, properties: M
             controller=controller,
             metrics=dict(zip(numbers, metrics, strict=True)),
         )
-        settings = CoreSettings(host=host, data_dir=data_dir, ports=ports, overrides=properties)
+        security = start_security(data_dir, host, secure=secure)
+        settings = CoreSettings(host=host, security=security, ports=ports, overrides=properties)
         settings.check()
         require_access(data_dir, cores, settings.servers)
         directories = {number: core_directory(data_dir, number) for number in numbers}
-        format_directories(directories)
+        format_directories(directories, security.users)
         for number, directory in directories.items():
             comment = f"Process {number} of {cores}: written by `tidelog up --cores` at each start, not to be edited."
             write_properties(directory.with_suffix(".properties"), comment, settings.properties_of(number))

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tidelog.controller.bootstrap import fresh_uuid
 from tidelog.model.ids import format_uuid
 from tidelog.storage.directories.meta_properties import MetaProperties, read_meta_properties, write_meta_properties
 from tidelog.storage.files.local_filesystem import LocalFileSystem
+
+if TYPE_CHECKING:
+    from tidelog.protocol.messages.user_scram_credential_record import UserScramCredentialRecord
 
 
 def write_properties(path: Path, comment: str, properties: Mapping[str, str]) -> None:
@@ -17,15 +21,31 @@ def write_properties(path: Path, comment: str, properties: Mapping[str, str]) ->
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def format_directories(directories: Mapping[int, Path]) -> None:
-    """Write the cluster's id into those that have none yet, by the number of their node."""
+def format_directories(directories: Mapping[int, Path], users: Mapping[str, str]) -> None:
+    """Write the cluster's id into those that have none yet, by the number of their node, and the users that a new
+    cluster begins with, with their passwords."""
     cluster_id = _cluster_id(directories.values())
     filesystem = LocalFileSystem()
+    credentials = _credentials(users)
     for number, directory in directories.items():
         directory.mkdir(parents=True, exist_ok=True)
         if read_meta_properties(filesystem, str(directory)) is None:
+            if credentials:
+                from tidelog.server.secure_start.first_users import write_first_users
+
+                # Before the directory counts as formatted: a cluster without users lets nobody in.
+                write_first_users(directory, credentials)
             meta = MetaProperties(cluster_id=cluster_id, node_id=number, directory_id=fresh_uuid(os.urandom(16)))
             write_meta_properties(filesystem, str(directory), meta)
+
+
+def _credentials(users: Mapping[str, str]) -> Sequence[UserScramCredentialRecord]:
+    if not users:
+        return ()
+    # Only where it is needed: it loads a part of the server.
+    from tidelog.server.secure_start.first_users import credentials_of
+
+    return credentials_of(users)
 
 
 def _cluster_id(directories: Iterable[Path]) -> str:

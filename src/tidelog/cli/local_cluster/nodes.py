@@ -17,6 +17,7 @@ from tidelog.cli.local_cluster.data_directory import StartKind, require_kind
 from tidelog.cli.local_cluster.node_files import format_directories, write_properties
 from tidelog.cli.local_cluster.ports import accepts, bracketed, free_port, free_ports, reachable
 from tidelog.cli.local_cluster.processes import ChildProcesses
+from tidelog.cli.local_cluster.start_security import StartSecurity, start_security
 from tidelog.cli.session import CommandFailure, read_properties
 from tidelog.server.signals import end_by
 from tidelog.version import VERSION
@@ -29,9 +30,12 @@ POLL_SECONDS = 0.1
 class LocalCluster:
     """The processes of a cluster."""
 
-    def __init__(self, *, host: str, port: int, nodes: int, data_dir: Path, properties: Mapping[str, str]) -> None:
+    def __init__(
+        self, *, host: str, port: int, nodes: int, security: StartSecurity, properties: Mapping[str, str]
+    ) -> None:
         self._host = host
-        self._data_dir = data_dir
+        self._data_dir = security.data_dir
+        self._security = security
         self._properties = properties
         self._numbers = range(1, nodes + 1)
         ports = range(port, port + nodes) if port else free_ports(host, nodes)
@@ -47,7 +51,7 @@ class LocalCluster:
         voters = self._voters()
         for number in self._numbers:
             self._write_properties(number, voters)
-        format_directories({number: self._directory(number) for number in self._numbers})
+        format_directories({number: self._directory(number) for number in self._numbers}, self._security.users)
 
     def config_file(self, number: int) -> Path:
         return self._data_dir / f"node-{number}.properties"
@@ -78,7 +82,7 @@ class LocalCluster:
         properties = {
             "node.id": str(number),
             "process.roles": "broker,controller",
-            "listeners": f"PLAINTEXT://{host}:{self._ports[number]},CONTROLLER://{host}:{controller_port}",
+            "listeners": f"{self._security.listener}://{host}:{self._ports[number]},CONTROLLER://{host}:{controller_port}",
             "controller.listener.names": "CONTROLLER",
             "controller.quorum.voters": voters,
             "log.dirs": str(self._directory(number).resolve()),
@@ -86,6 +90,7 @@ class LocalCluster:
             "offsets.topic.replication.factor": replicas,
             "transaction.state.log.replication.factor": replicas,
             "transaction.state.log.min.isr": str(min(2, count)),
+            **self._security.properties,
             **self._properties,
         }
         path = self.config_file(number)
@@ -132,7 +137,10 @@ class LocalCluster:
         typer.echo(f"tidelog {VERSION}: a cluster of {len(self._numbers)} nodes listens on {servers}")
         typer.echo(f"  data    {self._data_dir}, a folder and a log file for each node")
         typer.echo(f"  connect bootstrap.servers={servers}")
-        typer.echo(f"  look    tidelog cluster --bootstrap-server {servers.split(',')[0]}")
+        for line in self._security.listening(servers):
+            typer.echo(f"          {line}")
+        first = servers.split(",")[0]
+        typer.echo(f"  look    tidelog cluster{self._security.options(first) or f' -b {first}'}")
         typer.echo("  stop    Ctrl-C")
 
     def watch(self) -> None:
@@ -154,9 +162,10 @@ class LocalCluster:
         self._processes.kill()
 
 
-def run_nodes(*, host: str, port: int, nodes: int, data_dir: Path, properties: Mapping[str, str]) -> None:
+def run_nodes(*, host: str, port: int, nodes: int, data_dir: Path, secure: bool, properties: Mapping[str, str]) -> None:
     require_kind(data_dir, StartKind.NODES)
-    cluster = LocalCluster(host=host, port=port, nodes=nodes, data_dir=data_dir, properties=properties)
+    security = start_security(data_dir, host, secure=secure)
+    cluster = LocalCluster(host=host, port=port, nodes=nodes, security=security, properties=properties)
     cluster.prepare()
     cluster.heed_signals()
     try:

@@ -1,4 +1,4 @@
-"""The folder that `tidelog up --secure` makes: what is in it, who may read it, and what stays the same."""
+"""The folder that a secure start makes: what is in it, who may read it, and what stays the same."""
 
 from __future__ import annotations
 
@@ -10,15 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tidelog.cli.local_cluster.secure_settings import client_files, node_security
-from tidelog.cli.local_cluster.security_folder import (
-    FOLDER,
-    prepare_folder,
-    require_same_security,
-    write_client_files,
-)
-from tidelog.cli.session import CommandFailure
 from tidelog.config.properties import parse_properties
+from tidelog.server.secure_start.folder import FOLDER, DamagedSecurityFolder, prepare_folder, write_client_files
+from tidelog.server.secure_start.settings import client_files, node_security
 
 SERVERS = "127.0.0.1:9092"
 
@@ -78,7 +72,7 @@ def test_the_certificate_of_the_nodes_is_made_anew_and_the_authority_stays(tmp_p
         at += timedelta(days=380)
     else:
         files.keystore.write_bytes(b"-----BEGIN CERTIFICATE-----\nnonsense")
-    prepare_folder(tmp_path, host, at)
+    prepare_folder(tmp_path, host, now=at)
     after = contents(tmp_path)
     assert after.pop("keystore.pem") != before.pop("keystore.pem")
     assert after == before
@@ -88,7 +82,7 @@ def test_the_certificate_of_the_nodes_is_made_anew_and_the_authority_stays(tmp_p
 def test_a_lost_key_of_the_authority_is_said(tmp_path: Path) -> None:
     prepare_folder(tmp_path, "127.0.0.1")
     (tmp_path / FOLDER / "ca.key").unlink()
-    with pytest.raises(CommandFailure, match=r"ca\.key are missing or damaged; restore them"):
+    with pytest.raises(DamagedSecurityFolder, match=r"ca\.key are missing or damaged; restore them"):
         prepare_folder(tmp_path, "127.0.0.1")
 
 
@@ -96,25 +90,14 @@ def test_damaged_passwords_are_said_without_showing_them(tmp_path: Path) -> None
     prepare_folder(tmp_path, "127.0.0.1")
     path = tmp_path / FOLDER / "passwords.json"
     path.write_text('{"admin": "secret-word"')
-    with pytest.raises(CommandFailure, match="is damaged") as failure:
+    with pytest.raises(DamagedSecurityFolder, match="is damaged") as failure:
         prepare_folder(tmp_path, "127.0.0.1")
     assert "secret-word" not in str(failure.value)
 
 
-def test_a_directory_stays_what_it_was(tmp_path: Path) -> None:
-    require_same_security(tmp_path, secure=True)
-    require_same_security(tmp_path, secure=False)
-    (tmp_path / "meta.properties").touch()
-    with pytest.raises(CommandFailure, match="was made without --secure"):
-        require_same_security(tmp_path, secure=True)
-    prepare_folder(tmp_path, "127.0.0.1")
-    require_same_security(tmp_path, secure=True)
-    with pytest.raises(CommandFailure, match="was made with --secure; start it with --secure"):
-        require_same_security(tmp_path, secure=False)
-
-
-def test_no_listener_is_left_without_authentication(tmp_path: Path) -> None:
-    properties = node_security(prepare_folder(tmp_path, "127.0.0.1"))
+@pytest.mark.parametrize("alone", [True, False])
+def test_no_listener_is_left_without_authentication(tmp_path: Path, alone: bool) -> None:
+    properties = node_security(prepare_folder(tmp_path, "127.0.0.1"), alone=alone)
     protocols = {pair.split(":")[1] for pair in properties["listener.security.protocol.map"].split(",")}
     assert protocols == {"SASL_SSL"}
     assert properties["authorizer.class.name"].endswith("StandardAuthorizer")

@@ -1,4 +1,4 @@
-"""The folder `security` in a data directory of `tidelog up --secure`: made with the first start, kept with all others.
+"""The folder `security` in a data directory: made with the first start, kept with all others.
 
     ca.pem, ca.key       the authority that clients trust, and its key
     keystore.pem         the key and the certificate of the nodes; made anew when it runs out or the address changes
@@ -17,11 +17,14 @@ import secrets
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tidelog.cli.local_cluster.data_directory import kind_of
-from tidelog.cli.local_cluster.secure_settings import ADMIN, NODE, SecuritySecrets, client_files
-from tidelog.cli.session import CommandFailure
-from tidelog.security.certificates import CertificateWithKey, DevelopmentAuthority, certificate_covers
+from tidelog.config.listeners import SecurityProtocol
+from tidelog.server.secure_start.settings import ADMIN, NODE, SecuritySecrets, client_files
+
+if TYPE_CHECKING:
+    # Not at run time before it is needed: who starts without --secure does not wait for OpenSSL.
+    from tidelog.security.certificates import DevelopmentAuthority
 
 FOLDER = "security"
 _AUTHORITY, _AUTHORITY_KEY, _KEYSTORE, _PASSWORDS = "ca.pem", "ca.key", "keystore.pem", "passwords.json"
@@ -31,23 +34,26 @@ _RENEW_BEFORE = timedelta(days=30)
 _ALWAYS = ("localhost", "127.0.0.1", "::1")
 
 
-def require_same_security(data_dir: Path, *, secure: bool) -> None:
-    """Raises CommandFailure: what was started securely is not opened to everybody by leaving out an option, and what
-    was not has no administrator."""
-    if kind_of(data_dir) is None:
-        return
-    was_secure = (data_dir / FOLDER / _PASSWORDS).exists()
-    if was_secure and not secure:
-        raise CommandFailure(f"{data_dir} was made with --secure; start it with --secure, or use another --data-dir")
-    if secure and not was_secure:
-        raise CommandFailure(
-            f"{data_dir} was made without --secure, so it has no administrator who could log in; use another "
-            "--data-dir, or set up security by hand: docs/guide/security.md"
-        )
+class DamagedSecurityFolder(Exception):
+    """Something in the folder is missing or cannot be read; the message says what, and the remedy."""
 
 
-def prepare_folder(data_dir: Path, host: str, now: datetime | None = None) -> SecuritySecrets:
-    """Make what is missing. `host` is the address that brokers listen on, and that clients connect to."""
+def is_secured(data_dir: Path) -> bool:
+    """Whether it was ever started so."""
+    return (data_dir / FOLDER / _PASSWORDS).exists()
+
+
+def prepare_folder(
+    data_dir: Path,
+    host: str,
+    protocol: SecurityProtocol = SecurityProtocol.SASL_SSL,
+    *,
+    now: datetime | None = None,
+) -> SecuritySecrets:
+    """Make what is missing. `host` is the address that brokers listen on, and that clients connect to.
+
+    Raises DamagedSecurityFolder.
+    """
     at = now if now is not None else datetime.now(UTC)
     folder = (data_dir / FOLDER).resolve()
     folder.mkdir(parents=True, exist_ok=True)
@@ -58,6 +64,7 @@ def prepare_folder(data_dir: Path, host: str, now: datetime | None = None) -> Se
     hosts = dict.fromkeys([*_ALWAYS, *([] if host in ("", "0.0.0.0", "::") else [host])])
     _renew_keystore(folder, authority, list(hosts), at)
     return SecuritySecrets(
+        protocol=protocol,
         authority=folder / _AUTHORITY,
         keystore=folder / _KEYSTORE,
         admin_password=passwords[ADMIN],
@@ -79,10 +86,12 @@ def _passwords(folder: Path) -> dict[str, str]:
         read = json.loads(path.read_text(encoding="utf-8"))
         return {user: str(read[user]) for user in (ADMIN, NODE)}
     except (ValueError, KeyError, TypeError) as error:
-        raise CommandFailure(f"{path} is damaged; restore it from a copy") from error
+        raise DamagedSecurityFolder(f"{path} is damaged; restore it from a copy") from error
 
 
 def _authority(folder: Path, now: datetime) -> DevelopmentAuthority:
+    from tidelog.security.certificates import CertificateWithKey, DevelopmentAuthority
+
     certificate, key = folder / _AUTHORITY, folder / _AUTHORITY_KEY
     if not key.exists() and not certificate.exists():
         pair = DevelopmentAuthority.new(now=now).pair
@@ -91,13 +100,15 @@ def _authority(folder: Path, now: datetime) -> DevelopmentAuthority:
     try:
         return DevelopmentAuthority(CertificateWithKey(certificate=certificate.read_bytes(), key=key.read_bytes()))
     except (OSError, ValueError) as error:
-        raise CommandFailure(
+        raise DamagedSecurityFolder(
             f"{certificate} and {key} are missing or damaged; restore them, or delete both and {_KEYSTORE} for a new "
             "authority, which all clients have to be given"
         ) from error
 
 
 def _renew_keystore(folder: Path, authority: DevelopmentAuthority, hosts: Collection[str], now: datetime) -> None:
+    from tidelog.security.certificates import certificate_covers
+
     path = folder / _KEYSTORE
     try:
         if certificate_covers(_certificate_in(path.read_bytes()), hosts, now + _RENEW_BEFORE):
