@@ -77,6 +77,7 @@ test-spark-versions: setup  ## source, sink and exactly_once_batch on every vers
 soak: setup  ## kill, pause, wipe and restart a cluster under load, fuzz it, and simulate many more
 	PYTHONPATH=tests $(BIN)/python -m soak.chaos --minutes $(SOAK_MINUTES) --seed $(SOAK_SEED)
 	PYTHONPATH=tests $(BIN)/python -m soak.fuzz --frames $(SOAK_FRAMES) --seed $(SOAK_SEED)
+	PYTHONPATH=tests $(BIN)/python -m soak.siege --frames $(SOAK_FRAMES) --seed $(SOAK_SEED)
 	$(BIN)/tidelog simulate --nodes 3 --seeds $(SOAK_SEEDS) --first-seed $$((1000 * $(SOAK_SEED))) --jobs 2
 
 soak-spark: setup  ## restore checkpoints and kill everything at random; many rows through Spark, alone and on a cluster

@@ -18,6 +18,7 @@ import psutil
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from soak.fuzz import fuzz
+from soak.siege import besiege
 from support.served_versions import versions_on
 from support.tidelog_process import TidelogBroker, running_tidelog
 
@@ -82,6 +83,18 @@ def test_scenario_24_fuzzed_frames_on_both_listeners_cost_nobody_else_anything(t
     assert report.problems() == [], f"TIDELOG_FUZZ_SEED={SEED} repeats it"
     assert report.bystander_rounds > 10
     assert report.answered > FRAMES // 5
+    assert report.closed_by_broker > FRAMES // 5
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_strangers_at_the_gate_cost_nobody_else_anything(tmp_path: Path) -> None:
+    """The long form is `python -m soak.siege`."""
+    report = besiege(tmp_path, frames=FRAMES, handshakes=FRAMES // 10, seed=SEED)
+    print(report)
+    assert report.problems() == [], f"TIDELOG_FUZZ_SEED={SEED} repeats it"
+    assert report.bystander_rounds > 10
+    assert report.answered > FRAMES // 10
     assert report.closed_by_broker > FRAMES // 5
 
 

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -76,6 +76,21 @@ def fuzz(directory: Path, *, frames: int, seed: int, progress: Callable[[str], N
         "controller.listener.names": "CONTROLLER",
         "controller.quorum.voters": f"{NODE_ID}@127.0.0.1:{controller_port}",
     }
+
+    def send_all(process: psutil.Process) -> tuple[list[FrameSender], int]:
+        return _send_all(port, controller_port, frames, seed, process, progress)
+
+    return beside_another_client(directory, port, properties, send_all)
+
+
+def beside_another_client(
+    directory: Path,
+    port: int,
+    properties: Mapping[str, str],
+    disturb: Callable[[psutil.Process], tuple[list[FrameSender], int]],
+) -> FuzzReport:
+    """Start a node with these properties, and a client on its listener at `port`, while `disturb` does what it does; it
+    returns what has sent frames, and the most memory that it saw the process use."""
     command = [tidelog_command(), "up", "--port", str(port), "--data-dir", str(directory / "data")]
     for name, value in properties.items():
         command += ["--override", f"{name}={value}"]
@@ -90,7 +105,7 @@ def fuzz(directory: Path, *, frames: int, seed: int, progress: Callable[[str], N
         )
         try:
             began = time.monotonic()
-            senders, highest = _send_all(port, controller_port, frames, seed, process, progress)
+            senders, highest = disturb(process)
             seconds = time.monotonic() - began
         finally:
             with contextlib.suppress(OSError):
@@ -100,7 +115,7 @@ def fuzz(directory: Path, *, frames: int, seed: int, progress: Callable[[str], N
     said = json.loads(report_file.read_text())
     took = sorted(said["took_ms"]) or [0.0]
     return FuzzReport(
-        frames=frames,
+        frames=sum(each.sent for each in senders),
         seconds=seconds,
         answered=sum(each.answered for each in senders),
         closed_by_broker=sum(each.closed_by_broker for each in senders),
@@ -170,6 +185,11 @@ def main() -> int:
         report = fuzz(
             Path(directory), frames=options.frames, seed=options.seed, progress=lambda said: print(said, flush=True)
         )
+    return judge(report)
+
+
+def judge(report: FuzzReport) -> int:
+    """Say what is not well; the status to exit with."""
     print(report)
     problems = report.problems()
     if report.p99_ms >= P99_MS:
