@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 import ssl
+import subprocess
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from support.identities import encrypted_key, pkcs12_key_store, pkcs12_trust_store
+from support.processes import HANG_SECONDS
 
 from tidelog.config.definitions import InvalidConfig
 from tidelog.network.tls import TlsSettings, client_context, openssl_suite, server_context
@@ -297,3 +301,30 @@ def test_settings_show_no_secret(server: CertificateWithKey) -> None:
     assert PASSWORD not in repr(settings)
     assert settings.files == ("/etc/a.p12", "/etc/b.p12")
     assert "PRIVATE KEY" not in repr(TlsSettings(keystore_key=server.key.decode()))
+
+
+def keytool(*arguments: str) -> None:
+    subprocess.run(["keytool", *arguments], check=True, capture_output=True, timeout=HANG_SECONDS)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("keytool") is None, reason="needs keytool, which is a part of Java")
+def test_stores_that_keytool_made(tmp_path: Path) -> None:
+    """The command in the refusal of a JKS store does what it says."""
+    jks, pem, trust = tmp_path / "server.jks", tmp_path / "server.pem", tmp_path / "trust.p12"
+    password = ["-storepass", PASSWORD, "-keypass", PASSWORD]
+    made = ["-genkeypair", "-alias", "server", "-keyalg", "RSA", "-dname", "CN=server", "-ext", "SAN=dns:localhost"]
+    keytool(*made, "-storetype", "JKS", "-keystore", str(jks), *password)
+    properties = {"ssl.keystore.location": str(jks), "ssl.keystore.password": PASSWORD}
+    with pytest.raises(InvalidConfig) as refused:
+        serving(properties)
+    command = re.search(r"keytool (.*?); then set ssl\.keystore\.location=(\S+)", str(refused.value))
+    assert command is not None
+    keytool(*command[1].split(), "-srcstorepass", PASSWORD, "-deststorepass", PASSWORD)
+    keytool("-exportcert", "-rfc", "-alias", "server", "-keystore", str(jks), "-storepass", PASSWORD, "-file", str(pem))
+    keytool(
+        "-importcert", "-noprompt", "-file", str(pem), "-alias", "ca", "-keystore", str(trust), "-storepass", PASSWORD
+    )
+    context = serving({**properties, "ssl.keystore.location": command[2]})
+    trusted = {"ssl.truststore.location": str(trust), "ssl.truststore.password": PASSWORD}
+    assert handshake(context, client_context(TlsSettings.from_properties(trusted))).version() == "TLSv1.3"

@@ -258,20 +258,28 @@ async def test_users_can_be_changed_while_the_broker_runs(monkeypatch: pytest.Mo
         await eventually(new_password_is_accepted)
 
 
-async def test_mutated_frames_before_authentication_do_no_harm() -> None:
+async def test_mutated_frames_before_authentication_do_no_harm(caplog: pytest.LogCaptureFixture) -> None:
     whole = [
         b"".join(request_frame(18, 4, 1, "raw", VERSIONS))[4:],
         b"".join(request_frame(17, 1, 2, "raw", SaslHandshakeRequest(mechanism="SCRAM-SHA-256")))[4:],
         b"".join(request_frame(36, 2, 3, "raw", SaslAuthenticateRequest(auth_bytes=b"n,,n=alice,r=abcdef")))[4:],
         b"".join(request_frame(36, 2, 4, "raw", SaslAuthenticateRequest(auth_bytes=b"c=biws,r=x,p=YWJj")))[4:],
     ]
-    chance = random.Random(20)
-    properties = plain(sasl_enabled_mechanisms="PLAIN,SCRAM-SHA-256", connection_failed_authentication_delay_ms="0")
+    bearer = b"n,,\x01auth=Bearer " + unsecured_token("alice", expires=time.time() + 60).encode() + b"\x01\x01"
+    others = [
+        b"".join(request_frame(17, 1, 2, "raw", SaslHandshakeRequest(mechanism="OAUTHBEARER")))[4:],
+        b"".join(request_frame(36, 2, 3, "raw", SaslAuthenticateRequest(auth_bytes=bearer)))[4:],
+        b"".join(request_frame(36, 2, 3, "raw", SaslAuthenticateRequest(auth_bytes=b"\x01")))[4:],
+    ]
+    chance = random.Random(22)
+    properties = plain(
+        sasl_enabled_mechanisms="PLAIN,SCRAM-SHA-256,OAUTHBEARER", connection_failed_authentication_delay_ms="0"
+    )
     async with secured_broker("SASL_PLAINTEXT", **properties) as broker:
         await broker.add_user("alice", "a-secret")
         for _ in range(1500):
             async with raw_client(broker.secured) as client:
-                for frame in whole[: chance.randint(1, 4)]:
+                for frame in chance.choice((whole, others))[: chance.randint(1, 4)]:
                     client.send_frame(_mutated(chance, frame))
                 await client._writer.drain()
                 client._writer.write_eof()
@@ -280,6 +288,8 @@ async def test_mutated_frames_before_authentication_do_no_harm() -> None:
             await authenticate(client, "SCRAM-SHA-256", "alice", "a-secret")
             assert await is_served(client)
             assert len(principals(broker)) == 1
+    # Nothing was a surprise.
+    assert [each.getMessage() for each in caplog.records if each.levelname == "ERROR"] == []
 
 
 def _mutated(chance: random.Random, frame: bytes) -> bytes:
