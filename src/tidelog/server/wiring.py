@@ -111,6 +111,7 @@ def broker_router(node: Node) -> Router:
             refuse_other_brokers=True,
             access=access,
             logger_operation=Operation.ALTER_CONFIGS,
+            config=lambda: node.live.config,
         ).handle
         for key in (ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS)
     }
@@ -256,6 +257,11 @@ class _ControllerConfiguration:
         )
 
 
+def _always(frame: Frame) -> bool:
+    """A fetch that waits for records must not hold up a vote or a heartbeat behind it."""
+    return True
+
+
 def controller_router(config: BrokerConfig, ports: Ports, control: ControlPlane, metrics: Metrics) -> Router:
     """For a node that votes."""
     quorum, metadata, controller, answers = control.quorum, control.metadata, control.controller, control.answers
@@ -275,10 +281,6 @@ def controller_router(config: BrokerConfig, ports: Ports, control: ControlPlane,
     async def open_envelope(request: EnvelopeRequest, context: RequestContext) -> Message:
         return await answers.open(request)
 
-    def may_pipeline(frame: Frame) -> bool:
-        # A fetch that waits for records must not hold up a vote or a heartbeat behind it.
-        return True
-
     handlers |= dict.fromkeys(_QUORUM, ask_quorum)
     handlers |= _for_anybody(apis, metadata)
     handlers |= {
@@ -296,6 +298,7 @@ def controller_router(config: BrokerConfig, ports: Ports, control: ControlPlane,
             refuse_other_brokers=False,
             access=access,
             logger_operation=Operation.CLUSTER_ACTION,
+            config=lambda: configuration.config,
         ).handle,
     }
     # Whoever fetches from a controller reads the metadata of the whole cluster.
@@ -319,7 +322,7 @@ def controller_router(config: BrokerConfig, ports: Ports, control: ControlPlane,
             key: handler if key in _FOR_ANYBODY else when_ready(access, apis[key], handler)
             for key, handler in handlers.items()
         },
-        may_pipeline=may_pipeline,
+        may_pipeline=_always,
         connections=connections,
         throttling=throttling,
         metrics=metrics,

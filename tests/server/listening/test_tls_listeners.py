@@ -175,8 +175,15 @@ async def test_an_altered_property_is_a_new_certificate(
         while before == await served_certificate(broker, authority):
             assert time.monotonic() < deadline
         after = await served_certificate(broker, authority)
-        # What cannot be used changes nothing.
-        assert await alter(broker, ssl_keystore_location="/nowhere") == (0, None)
+        # What cannot be used is not stored.
+        code, message = await alter(broker, ssl_keystore_location="/nowhere")
+        assert (code, message) == (
+            ErrorCode.INVALID_REQUEST,
+            "ssl.keystore.location=/nowhere cannot be read: No such file or directory",
+        )
+        code, message = await alter(broker, ssl_keystore_password="another")
+        assert code == ErrorCode.INVALID_REQUEST
+        assert "ssl.keystore.password is wrong" in (message or "")
         await broker.broker.running._listeners.refresh()
         assert await served_certificate(broker, authority) == after
         code, message = await alter(broker, ssl_client_auth="required")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from tidelog.config.broker import BrokerConfig
-from tidelog.config.definitions import ConfigValue, format_value
-from tidelog.config.listener_properties import listener_prefix
+from tidelog.config.alteration import ConfigChange, plan_incremental
+from tidelog.config.broker import BROKER_DEFINITIONS, BrokerConfig
+from tidelog.config.definitions import ConfigValue, InvalidConfig, format_value
+from tidelog.config.listener_properties import listener_prefix, split_listener_property
 from tidelog.config.listeners import Listener, SecurityProtocol
+from tidelog.network.tls import server_context
 from tidelog.network.tls_settings import ClientAuthentication, TlsSettings
 
 
@@ -45,3 +48,23 @@ def listener_tls(config: BrokerConfig, listener: Listener) -> TlsSettings:
     if listener.protocol is SecurityProtocol.SASL_SSL and not any(name in each for each in texts):
         return replace(settings, client_auth=ClientAuthentication.NONE)
     return settings
+
+
+def concerns_tls(name: str) -> bool:
+    """Whether a property is one of a listener's TLS."""
+    split = split_listener_property(name)
+    return split is not None and split.name.startswith("ssl.")
+
+
+def altered_tls_problems(config: BrokerConfig, changes: Sequence[ConfigChange]) -> list[str]:
+    """Why listeners of this node could not use its properties after these changes. For a thread: it reads the files."""
+    try:
+        planned = plan_incremental(BROKER_DEFINITIONS, config.layers.broker, changes, "brokers")
+        altered = config.with_dynamic(cluster=config.layers.cluster, broker=planned)
+        for listener in altered.listeners:
+            prefix = listener_prefix(listener.name)
+            if listener.protocol.uses_tls and any(change.name.startswith(prefix) for change in changes):
+                server_context(listener_tls(altered, listener))
+    except InvalidConfig as error:
+        return list(error.problems)
+    return []
