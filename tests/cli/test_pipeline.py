@@ -50,15 +50,15 @@ def test_the_entry_point_is_a_program() -> None:
 
 def test_a_file_for_java_is_that_of_both_clusters_unless_they_are_two(tmp_path: Path) -> None:
     file, other = tmp_path / "client.properties", tmp_path / "producer.properties"
-    file.write_text("bootstrap.servers=here:9092\nsecurity.protocol=SSL\nacks=all\ngroup.id=g\n")
+    serializer = "key.serializer=org.apache.kafka.common.serialization.StringSerializer"
+    file.write_text(f"bootstrap.servers=here:9092\nsecurity.protocol=SSL\nacks=all\ngroup.id=g\n{serializer}\n")
     other.write_text("bootstrap.servers=there:9092\nsecurity.protocol=SASL_SSL\nacks=all\ngroup.id=g\n")
     source = InputOptions(topic=["t"], consumer_config=file, source_option=["kafka.client.id=mine"]).table()
     assert source["bootstrap_servers"] == "here:9092"
     assert source["options"] == {
         "kafka.security.protocol": "SSL",
-        "kafka.group.id": "g",
         "kafka.client.id": "mine",
     }
     target = OutputOptions(producer_config=other, bootstrap_server="elsewhere:9092").table()
     assert target["bootstrap_servers"] == "elsewhere:9092"
-    assert target["options"] == {"kafka.security.protocol": "SASL_SSL", "kafka.acks": "all"}
+    assert target["options"] == {"kafka.security.protocol": "SASL_SSL"}

@@ -12,8 +12,7 @@ import typer
 from tidelog.cli.option_groups import with_groups
 from tidelog.cli.output import print_lines
 from tidelog.cli.session import DEFAULT_SERVERS, CommandFailure, client_properties, split_properties
-from tidelog.client.options import CONSUMER_OPTIONS, PRODUCER_OPTIONS
-from tidelog.config.definitions import ConfigDefinition
+from tidelog.client.options import WITHOUT_EFFECT
 
 DEFAULT_RETRY = "10 minutes"
 LOOPBACK = "127.0.0.1"
@@ -50,7 +49,9 @@ TargetOptions = Annotated[
 TargetConfig = Annotated[
     Path | None,
     typer.Option(
-        "--producer.config", metavar="FILE", help="A file with properties of the cluster to write to, as for producers."
+        "--producer.config",
+        metavar="FILE",
+        help="A file with the security of the cluster to write to, as for producers.",
     ),
 ]
 
@@ -79,7 +80,7 @@ class InputOptions:
             "--consumer.config",
             "--command-config",
             metavar="FILE",
-            help="A file with properties of the cluster to read from, as for consumers.",
+            help="A file with the security of the cluster to read from, as for consumers.",
         ),
     ] = None
     start: Annotated[
@@ -94,7 +95,7 @@ class InputOptions:
     ] = None
 
     def table(self) -> dict[str, Any]:
-        servers, options = _cluster(self.consumer_config, self.bootstrap_server, CONSUMER_OPTIONS)
+        servers, options = _cluster(self.consumer_config, self.bootstrap_server)
         return {
             "bootstrap_servers": servers,
             "topics": self.topic or [],
@@ -125,7 +126,7 @@ class OutputOptions:
             "--producer.config",
             "--command-config",
             metavar="FILE",
-            help="A file with properties of the cluster, as for producers.",
+            help="A file with the security of the cluster, as for producers.",
         ),
     ] = None
     target_option: TargetOptions = None
@@ -448,7 +449,7 @@ def mirror(
 
 
 def _target(servers: str | None, file: Path | None, options: list[str] | None, topic: str = "") -> dict[str, Any]:
-    found, from_file = _cluster(file, servers, PRODUCER_OPTIONS)
+    found, from_file = _cluster(file, servers)
     return {
         "bootstrap_servers": found,
         "topic": topic,
@@ -456,13 +457,16 @@ def _target(servers: str | None, file: Path | None, options: list[str] | None, t
     }
 
 
-def _cluster(
-    file: Path | None, servers: str | None, known: Mapping[str, ConfigDefinition]
-) -> tuple[str, dict[str, str]]:
-    """Where the cluster is, and the properties of a file as options of Spark."""
-    properties = client_properties(file, servers, known)
+def _cluster(file: Path | None, servers: str | None) -> tuple[str, dict[str, str]]:
+    """Where the cluster is, and what a file says about connections to it, as options of Spark.
+
+    Other properties of producers and consumers are left out: source and sink decide most of them themselves, and would
+    refuse such as acks.
+    """
+    properties = client_properties(file, servers)
     found = str(properties.pop("bootstrap.servers"))
-    return found, {f"kafka.{name}": str(value) for name, value in properties.items()}
+    chosen = {name: str(value) for name, value in properties.items() if name not in WITHOUT_EFFECT}
+    return found, {f"kafka.{name}": value for name, value in chosen.items()}
 
 
 def _run_settings(kind: str, tables: Mapping[str, Any]) -> None:
