@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.nodes_in_process import Nodes
+from support.tidelog_command import run_tidelog
 
 from tidelog.client.admin import Admin, NewTopic
 from tidelog.client.consumer import Consumer
@@ -110,6 +111,44 @@ async def test_records_groups_and_transactions_survive_a_change_of_controller(tm
         assert len(set(values)) == 60
         with pytest.raises(AuthenticationError, match="the user 'alice' with PLAIN"):
             await Admin(config=client_options(cluster, tmp_path, "wrong")).start()
+
+
+class FormattedNodes(Nodes):
+    """Formatted as operators do it, with the first users."""
+
+    def format(self, number: int, cluster_id: str) -> None:
+        self._directory.mkdir(parents=True, exist_ok=True)
+        file = self._directory / f"node-{number}.properties"
+        static = self.config(number).layers.static
+        file.write_text("".join(f"{name}={value}\n" for name, value in static.items()))
+        users = (("node", NODE_PASSWORD), ("alice", USER_PASSWORD))
+        added = [f"--add-scram=SCRAM-SHA-512=[name={name},password={password}]" for name, password in users]
+        run_tidelog("format", "--config", str(file), "--cluster-id", cluster_id, *added)
+
+
+@pytest.mark.slow
+async def test_brokers_log_in_to_each_other_with_scram(tmp_path: Path) -> None:
+    """Their credentials are in the metadata, so that controllers, which bring it, ask for something else."""
+    scram = "org.apache.kafka.common.security.scram.ScramLoginModule"
+    properties = {
+        **node_properties(tmp_path, DevelopmentAuthority.new()),
+        "listener.name.plaintext.sasl.enabled.mechanisms": "SCRAM-SHA-512",
+        "sasl.mechanism.inter.broker.protocol": "SCRAM-SHA-512",
+        "listener.name.plaintext.scram-sha-512.sasl.jaas.config": f'{scram} required username="node" '
+        f'password="{NODE_PASSWORD}";',
+    }
+    cluster = FormattedNodes(tmp_path / "data", {1: BOTH, 2: BOTH, 3: "broker"}, properties)
+    try:
+        await cluster.start()
+        options = {**client_options(cluster, tmp_path), "sasl.mechanism": "SCRAM-SHA-512"}
+        async with Admin(config=options) as admin, Producer(config=options) as producer:
+            topic = NewTopic(name="t", partitions=3, replication_factor=3, configs={"min.insync.replicas": "3"})
+            Admin.raise_any(await admin.create_topics([topic]))
+            for number in range(30):
+                await producer.send("t", f"{number}".encode())
+            await producer.flush()
+    finally:
+        await cluster.close()
 
 
 async def test_nodes_stay_connected_when_their_sessions_end(tmp_path: Path) -> None:
