@@ -189,6 +189,53 @@ async def test_no_more_requests_than_allowed_are_in_flight() -> None:
         connection.close()
 
 
+async def test_nothing_is_sent_to_a_broker_that_throttles_until_the_time_is_over() -> None:
+    at: list[float] = []
+
+    async def script(a_peer: Peer) -> None:
+        await a_peer.negotiate(SERVES_GROUPS)
+        api_key, version, correlation_id = await a_peer.request()
+        throttled = ListGroupsResponse(throttle_time_ms=200)
+        a_peer.reply(api_key, version, correlation_id, throttled)
+        at.append(asyncio.get_running_loop().time())
+        api_key, version, correlation_id = await a_peer.request()
+        at.append(asyncio.get_running_loop().time())
+        a_peer.reply(api_key, version, correlation_id, groups("x"))
+        await forever(a_peer)
+
+    async with peer(script) as (port, _):
+        connection = await open_connection(AsyncioNetwork(), "127.0.0.1", port, settings())
+        reply = await connection.request(ListGroupsRequest(), ListGroupsResponse)
+        assert reply.throttle_time_ms == 200
+        assert connection.congested
+        assert (await connection.request(ListGroupsRequest(), ListGroupsResponse)).groups
+        assert not connection.congested
+        # The broker may look late, but never early.
+        assert at[1] - at[0] >= 0.199
+        connection.close()
+
+
+async def test_of_several_throttle_times_the_last_to_end_counts() -> None:
+    async def script(a_peer: Peer) -> None:
+        await a_peer.negotiate(SERVES_GROUPS)
+        for throttle_ms in (3_600_000, 1):
+            api_key, version, correlation_id = await a_peer.request()
+            a_peer.reply(api_key, version, correlation_id, ListGroupsResponse(throttle_time_ms=throttle_ms))
+        await forever(a_peer)
+
+    async with peer(script) as (port, _):
+        connection = await open_connection(AsyncioNetwork(), "127.0.0.1", port, settings())
+        asked = [connection.submit(ListGroupsRequest(), ListGroupsResponse) for _ in range(2)]
+        await asyncio.gather(*asked)
+        await asyncio.sleep(0.05)
+        assert connection.congested
+        waiting = asyncio.create_task(connection.request(ListGroupsRequest(), ListGroupsResponse))
+        await asyncio.sleep(0)
+        connection.close()
+        with pytest.raises(ConnectionLost):
+            await waiting
+
+
 async def test_a_cancelled_request_does_not_confuse_the_next_one() -> None:
     async def script(a_peer: Peer) -> None:
         await a_peer.negotiate(SERVES_GROUPS)

@@ -19,6 +19,7 @@ from server.test_cleaning import wait_until
 from support.hand_clock import HandClock
 from support.raw_client import RawClient, produce_request, raw_client
 
+import tidelog
 from tidelog.config.broker import BrokerConfig
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages.alter_client_quotas_request import (
@@ -225,7 +226,8 @@ async def test_a_fetch_above_the_quota_returns_nothing_and_later_everything(brok
         request = fetch(topic_id, most=9_000)
         reply = await client.ask(request)
         assert (fetched_bytes(reply), reply.throttle_time_ms) == (9_000, 0)
-        size = client.last_reply_size
+        # Without the tags of its header.
+        size = client.last_reply_size - 1
         empty = await client.ask(request)
         assert fetched_bytes(empty) == 0
         assert empty.throttle_time_ms == throttle_ms(2 * size, 1_000)
@@ -508,3 +510,37 @@ async def test_throttles_are_counted_by_api_and_quota(broker: QuotaBroker) -> No
     assert values.get_sample_value("tidelog_throttled_requests_total", labels) == 1
     seconds = values.get_sample_value("tidelog_throttle_seconds_total", labels)
     assert seconds == reply.throttle_time_ms / 1000
+
+
+# -- our own clients ---------------------------------------------------------------------------------------------------
+
+
+async def test_our_clients_wait_as_they_are_asked_to_and_lose_nothing(start: StartBroker) -> None:
+    broker = await start(quota_window_num="2")
+    await broker.set_quota("producer_byte_rate", 100_000)
+    await broker.set_quota("consumer_byte_rate", 100_000)
+    options: dict[str, Any] = {"bootstrap_servers": broker.address, "client_id": "throttled"}
+    async with tidelog.Producer(**options, batch_size=20_000, linger_ms=0) as producer:
+        for delivery in [await producer.send("t", bytes(15_000)) for _ in range(10)]:
+            await delivery
+    async with tidelog.Consumer(
+        "t", **options, auto_offset_reset="earliest", max_partition_fetch_bytes=20_000
+    ) as consumer:
+        for _ in range(10):
+            record = await anext(consumer)
+            assert record.value == bytes(15_000)
+    throttled = broker.running.node.metrics.registry.get_sample_value
+    for api, key in (("Produce", "producer_byte_rate"), ("Fetch", "consumer_byte_rate")):
+        count = throttled("tidelog_throttled_requests_total", {"api": api, "quota": key})
+        assert count is not None, api
+
+
+async def test_an_administrator_tries_again_what_the_controller_refused_for_its_quota(start: StartBroker) -> None:
+    broker = await start()
+    await broker.set_quota("controller_mutation_rate", 10)
+    async with tidelog.Admin(bootstrap_servers=broker.address) as admin:
+        # 110 tokens: the second topic takes the last ones, and the third has to wait for a tenth of a second each.
+        await admin.create_topic("a", partitions=100)
+        await admin.create_topic("b", partitions=15)
+        await admin.create_topic("c", partitions=1)
+        assert {"a", "b", "c"} <= {topic.name for topic in await admin.list_topics()}

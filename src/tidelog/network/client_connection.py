@@ -9,6 +9,9 @@ connection: the replies after it would not arrive either, and whether it was car
 
 A session of SASL that ends is renewed before (KIP-368). As in Kafka's client nothing else may be sent meanwhile:
 requests are held back, and go afterwards.
+
+A broker whose quota the client has used up says in a reply for how long, and reads nothing from the connection until
+then (KIP-219). As in Kafka's client nothing more is sent to it meanwhile.
 """
 
 from __future__ import annotations
@@ -127,6 +130,9 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._writable = asyncio.Event()
         self._writable.set()
         self._paused = False
+        # While the broker does not want to be asked.
+        self._throttled_until = 0.0
+        self._throttle_end: asyncio.TimerHandle | None = None
         # What waits while the session is renewed; None while requests may be sent.
         self._held: list[bytes] | None = None
         self._renewal: asyncio.Task[None] | None = None
@@ -171,8 +177,7 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     def resume_writing(self) -> None:
         self._paused = False
-        if self._held is None:
-            self._writable.set()
+        self._write_again()
 
     # -- for callers ---------------------------------------------------------------------------------------------
 
@@ -182,7 +187,8 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     @property
     def congested(self) -> bool:
-        """Whether so much is waiting to be written that writing more would only fill memory; see `drained`."""
+        """Whether so much is waiting to be written that writing more would only fill memory, or the broker does not
+        read it; see `drained`."""
         return not self._writable.is_set()
 
     def version_for(self, request_class: type[Message], *, at_most: int | None = None) -> int:
@@ -305,8 +311,25 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._held = None
         if held and self._transport is not None:
             self._transport.writelines(held)
-        if not self._paused:
+        self._write_again()
+
+    def _write_again(self) -> None:
+        if not self._paused and self._held is None and self._throttle_end is None:
             self._writable.set()
+
+    def _throttle(self, milliseconds: float) -> None:
+        until = self._loop.time() + milliseconds / 1000
+        if until <= self._throttled_until:
+            return
+        self._throttled_until = until
+        if self._throttle_end is not None:
+            self._throttle_end.cancel()
+        self._throttle_end = self._loop.call_at(until, self._end_throttle)
+        self._writable.clear()
+
+    def _end_throttle(self) -> None:
+        self._throttle_end = None
+        self._write_again()
 
     def _explained(self, error: ProtocolError) -> str:
         if self._replies == 0 and bytes(self._receiver.buffer()[:2]) == ALERT_START:
@@ -337,6 +360,9 @@ class ClientConnection(asyncio.BufferedProtocol):
         except ProtocolError as error:
             self._settle(pending, problem=ConnectionLost(f"{self.address}: {error}"))
             raise
+        throttle_ms: int = getattr(reply, "throttle_time_ms", 0)
+        if throttle_ms > 0:
+            self._throttle(throttle_ms)
         self._settle(pending, reply=reply)
 
     def _settle(
@@ -364,6 +390,8 @@ class ClientConnection(asyncio.BufferedProtocol):
             self._transport.abort()
         if self._renewal is not None:
             self._renewal.cancel()
+        if self._throttle_end is not None:
+            self._throttle_end.cancel()
         waiting = list(self._pending.values())
         self._pending.clear()
         for pending in waiting:

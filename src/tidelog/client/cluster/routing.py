@@ -46,13 +46,17 @@ COORDINATOR_BUSY = frozenset({*COORDINATOR_MOVED, ErrorCode.COORDINATOR_LOAD_IN_
 COORDINATION = "coordination"
 
 
+# Another node is the controller, or this one has no tokens left for the client, whose connection then waits for some.
+CONTROLLER_BUSY = frozenset({ErrorCode.NOT_CONTROLLER, ErrorCode.THROTTLING_QUOTA_EXCEEDED})
+
+
 async def ask_for_each(
     cluster: Cluster,
     what: str,
     items: Iterable[K],
     ask: Callable[[list[K]], Awaitable[Mapping[K, V | ApiError]]],
     *,
-    again: Collection[ErrorCode] = (ErrorCode.NOT_CONTROLLER,),
+    again: Collection[ErrorCode] = CONTROLLER_BUSY,
     timeout_ms: float | None = None,
 ) -> dict[K, V | ApiError]:
     """Call `ask` with what has no final answer yet, until everything has one. Codes in `again` are not final."""

@@ -28,6 +28,7 @@ from tidelog.model.ids import NO_LEADER_EPOCH, ZERO_UUID
 from tidelog.model.unread import UnreadBytes
 from tidelog.network.later import Later
 from tidelog.partition.divergence import diverging_epoch
+from tidelog.protocol.api import response_header_version
 from tidelog.protocol.frames import LENGTH_SIZE, response_frame
 from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.fetch_request import FetchPartition, FetchRequest
@@ -414,9 +415,9 @@ class FetchHandler:
 
 
 def _size(response: FetchResponse, context: RequestContext) -> int:
-    """What of a reply counts. Nothing is read or copied for it."""
+    """What of a reply counts: as in Kafka all but the tags of its header. Nothing is read or copied for it."""
     frame = response_frame(ApiKey.FETCH, context.version, context.correlation_id, response)
-    return sum(map(len, frame)) - LENGTH_SIZE
+    return sum(map(len, frame)) - LENGTH_SIZE - response_header_version(ApiKey.FETCH, context.version)
 
 
 def _waits(replica: Replica, reader: _Reader) -> FetchWaits:
