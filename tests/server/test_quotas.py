@@ -17,6 +17,7 @@ import pytest
 from server.conftest import create_topic
 from server.test_cleaning import wait_until
 from support.hand_clock import HandClock
+from support.processes import HANG_SECONDS
 from support.raw_client import RawClient, produce_request, raw_client
 
 import tidelog
@@ -428,7 +429,7 @@ async def test_the_quota_of_a_host_name_is_that_of_its_address(broker: QuotaBrok
     await broker.set_quota("connection_creation_rate", 1, ip="localhost")
     broker.clock.stop()
     throttled = False
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(HANG_SECONDS):
         # It is looked up in the background.
         while not throttled:
             async with broker.client() as client:

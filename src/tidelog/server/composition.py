@@ -49,7 +49,6 @@ from tidelog.server.quorum.first_records import read_first_records
 from tidelog.server.quorum.leader_watch import LeaderWatch
 from tidelog.server.quorum.lifecycle import BrokerLifecycle
 from tidelog.server.quorum.metadata import MetadataFollower
-from tidelog.server.quorum.mutations import ControllerMutations
 from tidelog.server.quorum.peers import Peers
 from tidelog.server.quorum.quorum_log import QuorumLog
 from tidelog.server.quorum.runtime import QuorumRuntime
@@ -125,7 +124,6 @@ def compose_control(
             randomness=ports.randomness,
             network=ports.network,
             broker_gone=broker_gone,
-            mutations=ControllerMutations(config, lambda: metadata.latest.client_quotas, ports.clock),
             first_records=read_first_records(ports.filesystem, directory.path),
         )
         heard.listen(controller.absent_brokers.seen)

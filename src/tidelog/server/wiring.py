@@ -71,6 +71,7 @@ from tidelog.server.routing.forwarding import AnsweredHere, Forwarder
 from tidelog.server.routing.produce_order import ProduceOrder, may_overtake
 from tidelog.server.routing.quota_follower import QuotaFollower, client_throttling
 from tidelog.server.routing.router import MAX_CONTROL_FRAME_BYTES, Handler, Router
+from tidelog.server.routing.throttling import ClientThrottling
 
 # What the quorum's replicas ask each other.
 _QUORUM = (
@@ -262,6 +263,27 @@ def _always(frame: Frame) -> bool:
     return True
 
 
+def _controller_limits(
+    configuration: _ControllerConfiguration, ports: Ports, control: ControlPlane, metrics: Metrics
+) -> tuple[Connections, ClientThrottling]:
+    """Of its own, beside those of a broker in the same process."""
+    config, metadata, controller = configuration.config, control.metadata, control.controller
+    assert controller is not None
+    connections = Connections(
+        config=lambda: configuration.config,
+        listeners=config.controller_listeners,
+        descriptors=ports.most_connections,
+        clock=ports.clock,
+        metrics=metrics,
+        released=controller.absent_brokers.connection_ended,
+    )
+    throttling = client_throttling(config, ports.clock, metrics)
+    quotas = QuotaFollower(throttling=throttling, connections=connections, network=ports.network)
+    quotas.follow(metadata.latest.client_quotas)
+    metadata.applied.listen(lambda: quotas.follow(metadata.latest.client_quotas))
+    return connections, throttling
+
+
 def controller_router(config: BrokerConfig, ports: Ports, control: ControlPlane, metrics: Metrics) -> Router:
     """For a node that votes."""
     quorum, metadata, controller, answers = control.quorum, control.metadata, control.controller, control.answers
@@ -304,18 +326,7 @@ def controller_router(config: BrokerConfig, ports: Ports, control: ControlPlane,
     # Whoever fetches from a controller reads the metadata of the whole cluster.
     handlers[ApiKey.FETCH] = guarded(access, apis[ApiKey.FETCH], Operation.CLUSTER_ACTION, ask_quorum)
     handlers = {key: _guarded(access, apis[key], handler) for key, handler in handlers.items()}
-    connections = Connections(
-        config=lambda: configuration.config,
-        listeners=config.controller_listeners,
-        descriptors=ports.most_connections,
-        clock=ports.clock,
-        metrics=metrics,
-        released=controller.absent_brokers.connection_ended,
-    )
-    throttling = client_throttling(config, ports.clock, metrics)
-    quotas = QuotaFollower(throttling=throttling, connections=connections, network=ports.network)
-    quotas.follow(metadata.latest.client_quotas)
-    metadata.applied.listen(lambda: quotas.follow(metadata.latest.client_quotas))
+    connections, throttling = _controller_limits(configuration, ports, control, metrics)
     return Router(
         apis=apis,
         handlers={

@@ -126,6 +126,7 @@ class ActiveController:
     def __post_init__(self) -> None:
         config = self.config
         self._sessions = BrokerSessions(config.broker_session_timeout_ms, config.broker_heartbeat_interval_ms)
+        self.mutations = ControllerMutations(config, lambda: self.metadata.latest.client_quotas, self.clock)
         self.absent_brokers = AbsentBrokers(
             config=config,
             metadata=self.metadata,
