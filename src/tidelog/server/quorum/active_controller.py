@@ -111,7 +111,7 @@ class ActiveController:
     randomness: Randomness
     network: Network
     broker_gone: Callable[[int, int], None]
-    mutations: ControllerMutations
+    mutations: ControllerMutations = field(init=False)
     # What the first controller of a new cluster writes, besides the features.
     first_records: tuple[Message, ...] = ()
     absent_brokers: AbsentBrokers = field(init=False)
