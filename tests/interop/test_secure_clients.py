@@ -6,7 +6,6 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,40 +18,14 @@ from support.clients.contract import Message
 from support.clients.credentials import ScramLogin
 from support.clients.json_lines import JavaClient
 from support.download_cache import Unavailable
-from support.planted_secrets import leaking_files
-from support.processes import ProcessFailed, free_port, running_server, wait_until
+from support.processes import ProcessFailed
+from support.secure_tidelog import SecureTidelog, running_secure
 from support.streams import count_words, streams_jars
-from support.tidelog_process import tidelog_command
 
-from tidelog.cli.local_cluster.ports import following_free_ports
 from tidelog.security.certificates import DevelopmentAuthority
 
 MARKS = {"java": ON_JVM, "kafkajs": ON_NODE}
 CLIENTS = [pytest.param(name, marks=MARKS.get(name, [])) for name in CLIENT_NAMES]
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class SecureTidelog:
-    servers: str
-    login: ScramLogin
-    data_dir: Path
-
-
-@contextmanager
-def running_secure(directory: Path, *options: str, nodes: int = 1) -> Iterator[SecureTidelog]:
-    port, data_dir = _free_ports(nodes), directory / "data"
-    command = [tidelog_command(), "up", "--secure", "--port", str(port), "--data-dir", str(data_dir), *options]
-    with running_server(command, port=port + nodes - 1, output=directory / "tidelog.log"):
-        files = data_dir / "security" / "librdkafka.conf"
-        wait_until(files.exists, what=f"that {files} is written")
-        servers = ",".join(f"127.0.0.1:{port + number}" for number in range(nodes))
-        yield SecureTidelog(servers=servers, login=ScramLogin.of_administrator(data_dir), data_dir=data_dir)
-    assert leaking_files(directory) == []
-
-
-def _free_ports(count: int) -> int:
-    """The first of as many that are free in a row, as far as that can be known."""
-    return free_port() if count == 1 else following_free_ports("127.0.0.1", free_port(), count)[0]
 
 
 @pytest.fixture(scope="module")

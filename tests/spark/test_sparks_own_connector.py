@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from support.download_cache import Unavailable
 from support.filled_topics import FilledTopics
+from support.secure_tidelog import running_secure
 from support.spark_connector import connector_jars
 
 from tidelog.testing.broker_thread import BrokerThread
@@ -31,14 +33,14 @@ def spark_with_connector(spark: SparkSession) -> SparkSession:
 class Both:
     """The same table through one connector or the other."""
 
-    def __init__(self, spark: SparkSession, broker: BrokerThread) -> None:
+    def __init__(self, spark: SparkSession, options: Mapping[str, str]) -> None:
         self._spark = spark
-        self._servers = broker.bootstrap_servers
+        self._options = {f"kafka.{name}": value for name, value in options.items()}
 
     def read(self, connector: str, topic: str) -> list[tuple[object, ...]]:
         table = (
             self._spark.read.format(connector)
-            .option("kafka.bootstrap.servers", self._servers)
+            .options(**self._options)
             .option("kafka.isolation.level", "read_committed")
             .option("includeHeaders", "true")
             .option("subscribe", topic)
@@ -47,18 +49,18 @@ class Both:
         return [tuple(row) for row in table.orderBy("partition", "offset").collect()]
 
     def write(self, connector: str, rows: DataFrame, topic: str) -> None:
-        rows.write.format(connector).option("kafka.bootstrap.servers", self._servers).option("topic", topic).save()
+        rows.write.format(connector).options(**self._options).option("topic", topic).save()
 
     def copy(self, connector: str, source: str, target: str, checkpoint: Path) -> None:
         query = (
             self._spark.readStream.format(connector)
-            .option("kafka.bootstrap.servers", self._servers)
+            .options(**self._options)
             .option("subscribe", source)
             .option("startingOffsets", "earliest")
             .option("maxOffsetsPerTrigger", "400")
             .load()
             .writeStream.format(connector)
-            .option("kafka.bootstrap.servers", self._servers)
+            .options(**self._options)
             .option("topic", target)
             .option("checkpointLocation", str(checkpoint))
             .trigger(availableNow=True)
@@ -73,7 +75,22 @@ class Both:
 
 @pytest.fixture
 def both(spark_with_connector: SparkSession, broker: BrokerThread) -> Both:
-    return Both(spark_with_connector, broker)
+    return Both(spark_with_connector, broker.client_options)
+
+
+@pytest.mark.parametrize("nodes", [1, 3])
+def test_sparks_connector_over_tls_with_a_password(
+    spark_with_connector: SparkSession, tmp_path: Path, nodes: int
+) -> None:
+    options = () if nodes == 1 else ("--nodes", str(nodes))
+    with running_secure(tmp_path, *options, nodes=nodes) as secure:
+        both = Both(spark_with_connector, {"bootstrap.servers": secure.servers, **secure.login.java()})
+        rows = spark_with_connector.range(200).selectExpr("CAST(id AS STRING) AS value")
+        both.write("kafka", rows, "first")
+        both.copy("kafka", "first", "second", tmp_path / "checkpoint")
+        for topic, connector in (("second", "kafka"), ("second", "tidelog")):
+            found = both.read(connector, topic)
+            assert sorted(int(row[1]) for row in found) == list(range(200))  # type: ignore[call-overload]
 
 
 def test_sparks_connector_writes_and_reads_a_table(
