@@ -159,10 +159,7 @@ class FrameReceiver:
             self._claim.begin(size, self._room)
         is_mapped = self._claim is not None and size > ORDINARY_BYTES
         frame: bytearray | mmap.mmap
-        if is_mapped:
-            frame = mmap.mmap(-1, size)
-        else:
-            frame = self._unused_spare(self._room) or bytearray(self._room)
+        frame = mmap.mmap(-1, size) if is_mapped else self._unused_spare(self._room) or bytearray(self._room)
         self._frame = frame
         # Through a view, because a bytearray would copy what it is given twice.
         self._view = memoryview(frame)

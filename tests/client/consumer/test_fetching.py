@@ -17,8 +17,8 @@ from support.reading import at_least, fill, poll_until, reader, topic_with, valu
 
 from tidelog import Broker
 from tidelog.client.admin import Admin, NewTopic
-from tidelog.client.consumer import Consumer
 from tidelog.client.cluster.cluster import FETCHING
+from tidelog.client.consumer import Consumer
 from tidelog.client.errors import WrongUse
 from tidelog.client.producer.producer import Producer
 from tidelog.config.broker import BrokerConfig
