@@ -7,6 +7,7 @@ option_groups.py       options that several commands have
 cluster_options.py     those of every command of a cluster
 topic_selection.py     topics and partitions as people choose them
 partition_files.py     JSON files that say something for each of several partitions
+passwords.py           passwords, never from the command line
 times.py               points in time and durations as people type them
 commands/              one module for each command
 dump_log/              how `dump-log` reads files and prints them
@@ -17,6 +18,7 @@ spreading.py           `cluster --spread-over`: which replicas to move (pure)
 topics_description.py  `topics --describe`
 groups_description.py  `groups --describe`
 groups_offsets.py      `groups --reset-offsets`, `--delete-offsets`
+acl_arguments.py       `acls`: options become ACLs
 line_reader.py         `produce`: a line becomes a record
 record_format.py       `consume`: a record becomes a line
 formatters.py          `consume --formatter`: records of coordinators

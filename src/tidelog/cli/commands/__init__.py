@@ -5,6 +5,9 @@ storage_format.py       format: the directories of a node
 topics.py               topics
 configs.py              configs
 groups.py               groups
+users.py                users: passwords of SCRAM
+acls.py                 acls
+quotas.py               quotas
 transactions.py         transactions
 cluster.py              cluster
 produce.py              produce

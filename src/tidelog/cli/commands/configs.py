@@ -104,6 +104,11 @@ def _entity(
         entity_type, entity_name = "brokers", broker
     if entity_type is None:
         raise typer.BadParameter("name an entity: --entity-type topics, brokers or groups, or --topic, --broker")
+    if entity_type in ("users", "clients", "ips"):
+        raise typer.BadParameter(
+            f"{entity_type} have commands of their own: tidelog quotas for quotas, tidelog users for passwords",
+            param_hint="--entity-type",
+        )
     kind = ENTITY_TYPES.get(entity_type)
     if kind is None:
         close = nearest_name(entity_type, ENTITY_TYPES)
