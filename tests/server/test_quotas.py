@@ -17,6 +17,7 @@ import pytest
 from server.conftest import create_topic
 from server.test_cleaning import wait_until
 from support.hand_clock import HandClock
+from support.nodes_in_process import nodes
 from support.processes import HANG_SECONDS
 from support.raw_client import RawClient, produce_request, raw_client
 
@@ -497,6 +498,30 @@ async def test_the_listener_of_brokers_is_let_in_and_an_idle_client_makes_room(s
             assert await idle.closed_by_broker()
 
 
+# -- between nodes -----------------------------------------------------------------------------------------------------
+
+
+async def test_followers_and_the_quorum_have_no_quota(tmp_path: Path) -> None:
+    """Nodes without credentials are the anonymous user, as clients are: only what they ask tells them apart."""
+    roles = dict.fromkeys((1, 2, 3), "broker,controller")
+    async with nodes(tmp_path, roles, min_insync_replicas="3") as cluster:
+        address = cluster.address(1)
+        async with raw_client(address) as client:
+            await create_topic(client, "t", replication_factor=3)
+        async with raw_client(address) as client:
+            for key in ("request_percentage", "consumer_byte_rate"):
+                await set_quota(client, key, 0.000_001 if "percentage" in key else 1, user=None)
+        async with tidelog.Producer(bootstrap_servers=address, acks="all") as producer:
+            for _ in range(5):
+                await (await producer.send("t", bytes(10_000)))
+        for running in cluster.running.values():
+            read = running.node.metrics.registry.get_sample_value
+            for api in ("Fetch", "Vote", "BrokerHeartbeat", "AlterPartition"):
+                labels = {"api": api, "quota": "request_percentage"}
+                assert read("tidelog_throttled_requests_total", labels) is None
+                assert read("tidelog_throttled_requests_total", {**labels, "quota": "consumer_byte_rate"}) is None
+
+
 # -- what operators see ------------------------------------------------------------------------------------------------
 
 
@@ -511,6 +536,12 @@ async def test_throttles_are_counted_by_api_and_quota(broker: QuotaBroker) -> No
     assert values.get_sample_value("tidelog_throttled_requests_total", labels) == 1
     seconds = values.get_sample_value("tidelog_throttle_seconds_total", labels)
     assert seconds == reply.throttle_time_ms / 1000
+    client = {"quota": "producer_byte_rate", "user": "", "client_id": "raw"}
+    assert values.get_sample_value("tidelog_client_quota", client) == 1_000
+    assert values.get_sample_value("tidelog_client_throttle_seconds", client) == seconds
+    rate = values.get_sample_value("tidelog_client_rate", client)
+    assert rate is not None
+    assert throttle_ms(rate * SPAN_SECONDS, 1_000) == reply.throttle_time_ms
 
 
 # -- our own clients ---------------------------------------------------------------------------------------------------

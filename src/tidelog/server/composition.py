@@ -36,6 +36,7 @@ from tidelog.server.image_follower import ImageFollower
 from tidelog.server.node import Node
 from tidelog.server.notice import Notice
 from tidelog.server.observability.metrics import Metrics
+from tidelog.server.observability.quota_accounts import QuotaAccounts
 from tidelog.server.opening import directory_ids
 from tidelog.server.patient_work import PatientWork
 from tidelog.server.ports import Ports
@@ -363,6 +364,7 @@ def _node(basis: _Basis, reconciler: Reconciler, flusher: ReplicaFlusher, replic
     sessions = FetchSessions(slots=config.max_incremental_fetch_session_cache_slots, randomness=ports.randomness)
     memory = _request_memory(config)
     gauges.register_traffic(metrics, connections, memory, sessions)
+    metrics.registry.register(QuotaAccounts(throttling.usage, ports.clock))
     gauges.register_replicas(metrics, replicas, cleaning)
     gauges.register_cluster(metrics, control.leader_watch, coordinators.groups, coordinators.transactions)
     return Node(

@@ -39,8 +39,8 @@ class MutationMode(Enum):
     PERMISSIVE = "permissive"
 
 
-# The first versions whose clients know THROTTLING_QUOTA_EXCEEDED. Topics that are created on demand take tokens in the
-# permissive mode, whatever the version of the request that asked for them.
+# The first versions whose clients know THROTTLING_QUOTA_EXCEEDED. A broker that creates a topic on demand asks in the
+# newest version: the topic is not created, and the client asks for it again.
 STRICT_SINCE: Mapping[ApiKey, int] = {
     ApiKey.CREATE_TOPICS: 6,
     ApiKey.DELETE_TOPICS: 5,

@@ -14,7 +14,7 @@ but a newcomer may be throttled for what others use, until accounts become free.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, ItemsView
 from typing import Generic, Protocol, TypeVar
 
 from tidelog.security.quotas.book import QuotaBook
@@ -75,6 +75,10 @@ class AccountTable(Generic[Key, M]):
 
     def __len__(self) -> int:
         return len(self._accounts)
+
+    def items(self) -> ItemsView[Key, Account[M]]:
+        """All accounts but the shared one."""
+        return self._accounts.items()
 
     @property
     def is_shared(self) -> bool:
