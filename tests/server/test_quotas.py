@@ -536,10 +536,10 @@ async def test_throttles_are_counted_by_api_and_quota(broker: QuotaBroker) -> No
     assert values.get_sample_value("tidelog_throttled_requests_total", labels) == 1
     seconds = values.get_sample_value("tidelog_throttle_seconds_total", labels)
     assert seconds == reply.throttle_time_ms / 1000
-    client = {"quota": "producer_byte_rate", "user": "", "client_id": "raw"}
-    assert values.get_sample_value("tidelog_client_quota", client) == 1_000
-    assert values.get_sample_value("tidelog_client_throttle_seconds", client) == seconds
-    rate = values.get_sample_value("tidelog_client_rate", client)
+    counted = {"quota": "producer_byte_rate", "user": "", "client_id": "raw"}
+    assert values.get_sample_value("tidelog_client_quota", counted) == 1_000
+    assert values.get_sample_value("tidelog_client_throttle_seconds", counted) == seconds
+    rate = values.get_sample_value("tidelog_client_rate", counted)
     assert rate is not None
     assert throttle_ms(rate * SPAN_SECONDS, 1_000) == reply.throttle_time_ms
 
