@@ -26,8 +26,16 @@ GUARDED = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super.users": "User:ANONYMOUS",
 }
+# Its stubs do not know that a filter may leave out names.
+NOT_ASKED: Any = None
 EVERY_ACL = AclBindingFilter(
-    ResourceType.ANY, None, ResourcePatternType.ANY, None, None, AclOperation.ANY, AclPermissionType.ANY
+    ResourceType.ANY,
+    NOT_ASKED,
+    ResourcePatternType.ANY,
+    NOT_ASKED,
+    NOT_ASKED,
+    AclOperation.ANY,
+    AclPermissionType.ANY,
 )
 
 
