@@ -84,6 +84,10 @@ def up(
 
         run_cores(host=host, port=port, cores=cores, data_dir=data_dir, secure=secure, properties=overrides)
         return
+    _run_alone(host=host, port=port, data_dir=data_dir, secure=secure, overrides=overrides)
+
+
+def _run_alone(*, host: str, port: int, data_dir: Path, secure: bool, overrides: Mapping[str, str]) -> None:
     from tidelog.cli.local_cluster.data_directory import StartKind, require_kind
     from tidelog.cli.local_cluster.node_files import format_directories
     from tidelog.cli.local_cluster.ports import bracketed
