@@ -68,10 +68,7 @@ def heartbeat(
 ) -> Decision[BrokerHeartbeatResponse]:
     """The caller counts the session as alive if the reply has no error."""
     broker = image.brokers.get(request.broker_id)
-    if broker is None:
-        reply = BrokerHeartbeatResponse(error_code=ErrorCode.BROKER_ID_NOT_REGISTERED)
-        return Decision(records=(), reply=reply)
-    if broker.epoch != request.broker_epoch:
+    if broker is None or broker.epoch != request.broker_epoch:
         return Decision(records=(), reply=BrokerHeartbeatResponse(error_code=ErrorCode.STALE_BROKER_EPOCH))
     # The epoch is the offset of the broker's registration: who has read that far knows itself.
     caught_up = request.current_metadata_offset >= broker.epoch

@@ -8,7 +8,7 @@ TRANSACTION_ABORTABLE; version 5 is of the second protocol version: the commit i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tidelog.coordinators.decision import ProducerIdentity
 from tidelog.model.errors import ApiError, ErrorCode
@@ -40,6 +40,7 @@ _ABORTABLE_FROM = 4
 _SECOND_PROTOCOL_VERSION_FROM = 5
 # Before, clients looked for another coordinator instead of waiting for this one.
 _KNOWS_LOADING_FROM = 2
+NO_CODES: Mapping[str, ErrorCode] = {}
 
 
 class TxnOffsetCommitHandler:
@@ -62,11 +63,11 @@ class TxnOffsetCommitHandler:
             return _refused(request, context.version, ErrorCode.INVALID_GROUP_ID)
         missing = self._not_to_be_committed(request, context)
         if missing and len(missing) == len({topic.name for topic in request.topics}):
-            return TxnOffsetCommitResponse(topics=_refused_topics(request, context.version, missing))
+            return _refused(request, context.version, ErrorCode.NONE, missing)
         level = _level(context.version)
         replica = self._replicas.leader(CONSUMER_OFFSETS_TOPIC, self._groups.partition_of(request.group_id))
         if isinstance(replica, ErrorCode):
-            return _refused(request, context.version, ErrorCode.NOT_COORDINATOR)
+            return _refused(request, context.version, ErrorCode.NOT_COORDINATOR, missing)
         producer = ProducerIdentity(request.producer_id, request.producer_epoch)
         admission = self._admit(request.transactional_id, producer, [Write(replica, NO_SEQUENCE)], level)
         if isinstance(admission, Admission):
@@ -100,10 +101,11 @@ class TxnOffsetCommitHandler:
             # A marker was written since the coordinator's answer: the answer was about a transaction that has ended.
             code = ErrorCode.INVALID_TXN_STATE
         if code is not None:
-            return _refused(request, context.version, _for_group_client(code, context.version))
+            return _refused(request, context.version, _for_group_client(code, context.version), missing)
         unknown: Sequence[TxnOffsetCommitResponseTopic] = ()
         if missing:
-            unknown = _refused_topics(request, context.version, missing)
+            absent = replaced(request, topics=[topic for topic in request.topics if topic.name in missing])
+            unknown = _refused(absent, context.version, ErrorCode.NONE, missing).topics
             request = replaced(request, topics=[topic for topic in request.topics if topic.name not in missing])
         # The group's decision is appended before anything else can happen, so the check above still holds.
         outcome = self._groups.ask(request.group_id, request, context)
@@ -157,17 +159,14 @@ def _in_older_words(
     return [replaced(each, error_code=_understood(ErrorCode(each.error_code), version)) for each in partitions]
 
 
-def _refused_topics(
-    request: TxnOffsetCommitRequest, version: int, codes: dict[str, ErrorCode]
-) -> list[TxnOffsetCommitResponseTopic]:
-    refused_topics: list[TxnOffsetCommitResponseTopic] = []
+def _refused(
+    request: TxnOffsetCommitRequest, version: int, code: ErrorCode, others: Mapping[str, ErrorCode] = NO_CODES
+) -> TxnOffsetCommitResponse:
+    """With this code for all topics, but for those that have one of their own."""
+    topics: list[TxnOffsetCommitResponseTopic] = []
     for topic in request.topics:
-        if topic.name in codes:
-            refused_topics += _refused(replaced(request, topics=[topic]), version, codes[topic.name]).topics
-    return refused_topics
-
-
-def _refused(request: TxnOffsetCommitRequest, version: int, code: ErrorCode) -> TxnOffsetCommitResponse:
-    reply = refused(API, request, version, ApiError(code))
-    assert isinstance(reply, TxnOffsetCommitResponse)
-    return reply
+        error = ApiError(others.get(topic.name, code))
+        reply = refused(API, replaced(request, topics=[topic]), version, error)
+        assert isinstance(reply, TxnOffsetCommitResponse)
+        topics += reply.topics
+    return TxnOffsetCommitResponse(topics=topics)

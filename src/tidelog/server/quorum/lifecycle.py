@@ -150,7 +150,7 @@ class BrokerLifecycle:
         except (ApiError, ConnectionProblem, UnsupportedByBroker) as problem:
             logger.debug("heartbeat: %s", problem)
             return None
-        if response.error_code in (ErrorCode.STALE_BROKER_EPOCH, ErrorCode.BROKER_ID_NOT_REGISTERED):
+        if response.error_code == ErrorCode.STALE_BROKER_EPOCH:
             logger.warning("the controller does not know this incarnation of broker %d", self.config.node_id)
             with contextlib.suppress(ApiError):
                 await self._register(timeout)
