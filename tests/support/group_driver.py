@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from support.default_settings import group_settings
@@ -49,6 +50,8 @@ class Driver:
         self.requests: dict[Token, Message] = {}
         # While True, the log takes nothing.
         self.log_is_broken = False
+        # Whether whoever sends the next requests may know of a topic; None if of all of them.
+        self.sees: Callable[[str], bool] | None = None
         # Grows whenever generations may be counted from a lower number again: with every coordinator, since those
         # that never became stable are not in the log, and with every group that is deleted.
         self.era = 0
@@ -143,6 +146,7 @@ class Driver:
             version=version,
             client_id=client_id,
             client_host="/127.0.0.1",
+            sees=self.sees,
             fresh_id=f"{self._tokens:04d}",
         )
         self.apply(self.shard.decide(request, self.now))

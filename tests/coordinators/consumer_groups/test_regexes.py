@@ -96,3 +96,40 @@ def test_a_group_is_subscribed_to_what_its_expressions_match(topic: str) -> None
     driver = ConsumerDriver({"orders": 1, "returns": 1})
     driver.join_as("a", topics=[], regex="o.*")
     assert driver.consumer_group().is_subscribed_to(topic) == (topic == "orders")
+
+
+def test_an_expression_finds_only_topics_that_its_member_may_know_of() -> None:
+    driver = ConsumerDriver({"orders-eu": 1, "orders-us": 1})
+    driver.sees = {"orders-eu"}.__contains__
+    member = Consumer(driver, "a", topics=[], regex="orders-.*")
+    member.join()
+    assert member.owned == {("orders-eu", 0)}
+    assert _regex_log(driver) == [("orders-.*", ["orders-eu"])]
+
+
+def test_what_a_member_may_know_of_is_looked_at_again_after_a_while() -> None:
+    settings = {"group_consumer_regex_refresh_interval_ms": 30_000}
+    driver = ConsumerDriver({"orders-eu": 1, "orders-us": 1}, **settings)
+    driver.sees = {"orders-eu"}.__contains__
+    member = Consumer(driver, "a", topics=[], regex="orders-.*")
+    member.join()
+    settle([member])
+    driver.sees = {"orders-eu", "orders-us"}.__contains__
+    driver.advance(29_000)
+    settle([member])
+    assert member.owned == {("orders-eu", 0)}
+    driver.advance(1000)
+    settle([member])
+    assert member.owned == {("orders-eu", 0), ("orders-us", 0)}
+
+
+def test_other_members_with_the_same_expression_get_the_same_topics() -> None:
+    driver = ConsumerDriver({"orders-eu": 1, "orders-us": 1})
+    first, second = (Consumer(driver, name, topics=[], regex="orders-.*") for name in "ab")
+    driver.sees = {"orders-eu", "orders-us"}.__contains__
+    first.join()
+    driver.sees = set[str]().__contains__
+    # It joins and so has the expression resolved again, for what it may know of itself.
+    second.join()
+    settle([first, second])
+    assert first.owned | second.owned == set()

@@ -36,6 +36,9 @@ class GroupSection:
     group_consumer_assignment_interval_ms: int = integer(
         1000, "The shortest time between two assignments of a group.", NOT_NEGATIVE, ON_CHANGE
     )
+    group_consumer_regex_refresh_interval_ms: int = integer(
+        600_000, "How often subscribed expressions are matched again, for what a member may describe.", Between(10_000)
+    )
     group_consumer_heartbeat_interval_ms: int = integer(
         5000, "How often members of the consumer protocol send heartbeats.", POSITIVE
     )

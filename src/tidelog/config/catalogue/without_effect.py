@@ -100,9 +100,6 @@ _ROWS: dict[str, tuple[Row, ...]] = {
         ("sasl.kerberos.ticket.renew.jitter", _DOUBLE, 0.05),
         ("sasl.kerberos.ticket.renew.window.factor", _DOUBLE, 0.8),
     ),
-    "patterns are matched again whenever a topic is created or deleted": (
-        ("group.consumer.regex.refresh.interval.ms", _INT, 600000),
-    ),
     "tidelog has no share groups": (
         ("group.share.assignment.interval.ms", _INT, 1000, _DYNAMIC),
         ("group.share.assignors", _LIST, ("simple",)),

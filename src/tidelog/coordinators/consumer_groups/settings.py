@@ -31,6 +31,8 @@ class ConsumerGroupSettings:
     # Those that members may ask for; the first is taken if nobody asks.
     group_consumer_assignors: tuple[str, ...]
     group_consumer_assignment_interval_ms: int
+    # After how long regular expressions are resolved again, where members may know of some topics only.
+    group_consumer_regex_refresh_interval_ms: int
     group_consumer_heartbeat_interval_ms: int
     group_consumer_session_timeout_ms: int
     group_consumer_max_size: int

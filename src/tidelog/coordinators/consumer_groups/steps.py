@@ -25,9 +25,6 @@ from tidelog.coordinators.consumer_groups.target import compute_targets, may_ass
 from tidelog.coordinators.consumer_groups.topics import TopicIdPartition, metadata_hash
 from tidelog.coordinators.decision import ShardDraft
 
-# So often regular expressions are resolved for what a member may know by then, as in Kafka.
-LOOK_AGAIN_MS = 10 * 60 * 1000
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrival:
@@ -123,7 +120,8 @@ def follows_topics(
     if group.checked_version != groups.topics.version:
         return False
     # Nobody says when a member may know of other topics than before.
-    return sees is None or not group.resolved or draft.now.monotonic_ms - group.resolved_ms < LOOK_AGAIN_MS
+    refreshed_ms = draft.now.monotonic_ms - group.resolved_ms
+    return sees is None or not group.resolved or refreshed_ms < groups.settings.group_consumer_regex_refresh_interval_ms
 
 
 def _follow_subscriptions(

@@ -61,6 +61,7 @@ def group_settings(config: BrokerConfig, image: ClusterImage) -> GroupSettings:
     consumer = ConsumerGroupSettings(
         group_consumer_assignors=config.group_consumer_assignors,
         group_consumer_assignment_interval_ms=config.group_consumer_assignment_interval_ms,
+        group_consumer_regex_refresh_interval_ms=config.group_consumer_regex_refresh_interval_ms,
         group_consumer_heartbeat_interval_ms=config.group_consumer_heartbeat_interval_ms,
         group_consumer_session_timeout_ms=config.group_consumer_session_timeout_ms,
         group_consumer_max_size=config.group_consumer_max_size,
