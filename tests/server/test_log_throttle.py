@@ -8,7 +8,7 @@ import pytest
 from support.processes import HANG_SECONDS
 
 from tidelog.server.observability import log_throttle
-from tidelog.server.observability.log_throttle import SHOWN, WINDOW_SECONDS, LogThrottle
+from tidelog.server.observability.log_throttle import SHOWN, SHOWN_TOGETHER, WINDOW_SECONDS, LogThrottle
 
 
 class Log(logging.Handler):
@@ -72,3 +72,21 @@ async def test_the_count_comes_also_if_nothing_else_is_logged(monkeypatch: pytes
         while len(log.lines) == SHOWN:
             await asyncio.sleep(0.005)
     assert log.lines[-1] == "the same (this or similar 20 times in the last minute)"
+
+
+def test_lines_that_say_what_they_have_in_common_are_counted_together_whatever_they_say() -> None:
+    log = Log()
+
+    def denied(client: str, topic: int) -> None:
+        record = logging.LogRecord("kafka.authorizer.logger", logging.INFO, "x.py", 1, "no %s", (topic,), None)
+        record.throttled_as = client
+        log.handle(record)
+
+    for number in range(500):
+        denied("User:mallory", number)
+    assert len(log.lines) == SHOWN_TOGETHER
+    denied("User:alice", 1)
+    assert log.lines[-1] == "no 1"
+    log.now = WINDOW_SECONDS
+    log.say("something else")
+    assert log.lines[-2] == "no 499 (this or similar 500 times in the last minute)"

@@ -107,13 +107,20 @@ def run_tool(
 
 @contextmanager
 def running_apache_kafka(
-    jars: Path, directory: Path, properties: Mapping[str, str] | None = None
+    jars: Path,
+    directory: Path,
+    properties: Mapping[str, str] | None = None,
+    more_listeners: Mapping[str, int] | None = None,
 ) -> Iterator[ApacheKafka]:
-    """Format `directory` and run a single node in it, broker and controller in one process."""
+    """Format `directory` and run a single node in it, broker and controller in one process.
+
+    `more_listeners` are the ports of others, by their names; the properties say what they are.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     log_directory = directory / "data"
     broker_port, controller_port = free_port(), free_port()
-    listeners = f"PLAINTEXT://127.0.0.1:{broker_port},CONTROLLER://127.0.0.1:{controller_port}"
+    ports = {"PLAINTEXT": broker_port, "CONTROLLER": controller_port, **(more_listeners or {})}
+    listeners = ",".join(f"{name}://127.0.0.1:{port}" for name, port in ports.items())
     settings = {
         **_SERVER_PROPERTIES,
         "listeners": listeners,

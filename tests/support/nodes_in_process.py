@@ -46,6 +46,8 @@ class Nodes:
         # Of nodes that are to have a file system of their own, or more than one log directory.
         self.filesystems: dict[int, FileSystem] = {}
         self.more_directories: dict[int, list[Path]] = {}
+        # Properties of single nodes.
+        self.own_properties: dict[int, dict[str, str]] = {}
         for number in roles:
             self.format(number, CLUSTER_ID)
 
@@ -85,6 +87,7 @@ class Nodes:
                 "transaction.state.log.min.isr": "1",
                 **QUICK,
                 **self._properties,
+                **self.own_properties.get(number, {}),
             }
         )
 
