@@ -11,6 +11,7 @@ import pytest
 from support.extreme_values import Hostile
 
 from tidelog.config.broker import BrokerConfig
+from tidelog.config.catalogue.authorization import STANDARD_AUTHORIZER
 from tidelog.controller.bootstrap import INITIAL_FEATURES, bootstrap_records
 from tidelog.controller.decision import Decision
 from tidelog.metadata.image import ClusterImage
@@ -67,7 +68,9 @@ def controller_of(image: ClusterImage) -> ActiveController:
     return ActiveController(
         quorum=quorum,
         metadata=metadata,
-        config=BrokerConfig.from_properties({"node.id": "1", "num.partitions": "2"}),
+        config=BrokerConfig.from_properties(
+            {"node.id": "1", "num.partitions": "2", "authorizer.class.name": STANDARD_AUTHORIZER}
+        ),
         clock=SystemClock(),
         randomness=SystemRandomness(),
         network=AsyncioNetwork(),
