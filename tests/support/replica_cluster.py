@@ -48,6 +48,7 @@ from tidelog.protocol.messages.create_topics_request import (
 from tidelog.protocol.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
 from tidelog.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
 from tidelog.protocol.schema import Message
+from tidelog.server.access.access import Access
 from tidelog.server.composition import compose_broker
 from tidelog.server.node import Node
 from tidelog.server.notice import Notice
@@ -116,8 +117,9 @@ class _Metadata:
 
 
 class _Control:
-    def __init__(self, image: ClusterImage, channel: AuthorityLine) -> None:
+    def __init__(self, image: ClusterImage, channel: AuthorityLine, config: BrokerConfig) -> None:
         self.metadata = _Metadata(image)
+        self.access = Access(config, lambda: image.acl_set)
         self.channel = channel
         self.controller_changed: Notice[[]] = Notice()
         self.leader_watch = None
@@ -189,7 +191,7 @@ class Member:
             directory.format(
                 MetaProperties(cluster_id=CLUSTER_ID, node_id=self.number, directory_id=directory_id(self.number))
             )
-        control = cast(ControlPlane, _Control(image, self.line))
+        control = cast(ControlPlane, _Control(image, self.line, self._config))
         node = compose_broker(self._config, self._ports, [directory], control, Metrics())
         node.lifecycle.broker_epoch = broker_epoch
         self._node = node
