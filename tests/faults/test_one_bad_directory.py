@@ -250,8 +250,7 @@ ONE_FOR_ALL: Final = {
     ApiKey.DESCRIBE_CONFIGS: "the image and the configuration",
     ApiKey.ALTER_CONFIGS: "the configuration, and the controller",
     ApiKey.INCREMENTAL_ALTER_CONFIGS: "the configuration, and the controller",
-    ApiKey.DELETE_ACLS: "there is no authorizer",
-    ApiKey.CREATE_ACLS: "there is no authorizer",
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: "the image",
 }
 
 

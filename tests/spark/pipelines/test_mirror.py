@@ -76,7 +76,8 @@ def test_the_target_equals_the_source_and_groups_find_their_place(
 ) -> None:
     here, there = broker.bootstrap_servers, target
     topics = FilledTopics(here)
-    name = topics.create("mirrored", partitions=2, config={"retention.ms": "123456789"})
+    # Longer than the records are old: the broker must not delete them in between.
+    name = topics.create("mirrored", partitions=2, config={"retention.ms": "12345678901234"})
     topics.fill(
         name, ["a", "b"], partition=1, key=b"k", headers=[("h", b"1"), ("h", None)], timestamp=1_600_000_000_123
     )
