@@ -62,7 +62,7 @@ def test_the_three_files_say_the_same(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("change", ["host", "time", "damage"])
-def test_the_certificate_of_the_nodes_is_made_anew_and_the_authority_stays(tmp_path: Path, change: str) -> None:
+def test_the_certificate_of_the_nodes_is_replaced_and_the_authority_stays(tmp_path: Path, change: str) -> None:
     files = prepare_folder(tmp_path, "127.0.0.1")
     before = contents(tmp_path)
     host, at = "127.0.0.1", datetime.now(UTC)

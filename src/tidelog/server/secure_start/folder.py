@@ -1,7 +1,7 @@
 """The folder `security` in a data directory: made with the first start, kept with all others.
 
     ca.pem, ca.key       the authority that clients trust, and its key
-    keystore.pem         the key and the certificate of the nodes; made anew when it runs out or the address changes
+    keystore.pem         key and certificate of the nodes; replaced before it expires, or when the address changes
     passwords.json       of the administrator, and of the nodes among themselves
     client.properties, librdkafka.conf, tidelog.toml
                          what clients need to connect as the administrator; written with each start
