@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
 def write_properties(path: Path, comment: str, properties: Mapping[str, str]) -> None:
     lines = [f"# {comment}", *(f"{name}={value}" for name, value in properties.items())]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    # Properties may hold passwords, so only this user can read them, also where an earlier start has left the file.
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        os.fchmod(descriptor, 0o600)
+        file.write("\n".join(lines) + "\n")
 
 
 def format_directories(directories: Mapping[int, Path], users: Mapping[str, str]) -> None:
