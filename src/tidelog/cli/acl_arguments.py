@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import typer
 
@@ -20,6 +20,7 @@ from tidelog.client.admin import (
     ResourcePattern,
 )
 from tidelog.config.definitions import nearest_name
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.security.acls import CLUSTER_NAME, SUPPORTED_OPERATIONS, WILDCARD
 
 _CLUSTER = ResourcePattern(resource_type=AclResourceType.CLUSTER, name=CLUSTER_NAME)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tidelog.cli.output import columns, comma_separated
@@ -15,6 +14,7 @@ from tidelog.client.admin import (
     QuorumReplicaInfo,
     TopicDescription,
 )
+from tidelog.model.lazy_dataclasses import dataclass
 
 # Partitions with a problem are named up to this number; --under-replicated-partitions shows all.
 NAMED_PARTITIONS = 10

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from tidelog.cli.cluster_options import ClusterOptions
@@ -12,6 +11,7 @@ from tidelog.cli.output import columns, print_json, print_lines
 from tidelog.client.admin import Admin, GroupDescription, GroupMemberDescription
 from tidelog.model.errors import ApiError
 from tidelog.model.ids import TopicPartition
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.model.offset_times import LATEST
 
 Row = TypeVar("Row")

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from tidelog.config.definitions import unknown_name_problem
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.records.record import Header
 
 _FLAGS = ("ignore.error", "parse.headers", "parse.key")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -12,6 +11,7 @@ from tidelog.cli.output import comma_separated
 from tidelog.client.admin import ConfigEntry, PartitionDescription, TopicDescription
 from tidelog.config.definitions import ConfigSource
 from tidelog.model.ids import ZERO_UUID, format_uuid
+from tidelog.model.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

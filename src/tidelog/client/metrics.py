@@ -8,9 +8,9 @@ average or maximum is NaN.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.model.ports import Clock
 
 SAMPLE_MS: Final = 30_000.0

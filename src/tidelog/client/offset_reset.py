@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.model.offset_times import EARLIEST, LATEST
 
 _BY_DURATION = "by_duration:"

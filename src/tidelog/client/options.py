@@ -6,7 +6,7 @@ How options are read, and which of them cannot go together, is in `tidelog.clien
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from tidelog.client.offset_reset import OffsetReset
@@ -14,6 +14,7 @@ from tidelog.client.security_options import SECURITY_WITHOUT_EFFECT, SecurityOpt
 from tidelog.config.definitions import NOT_NEGATIVE, POSITIVE, Between, NotEmpty, OneOf, by_name
 from tidelog.config.fields import boolean, definitions_of, integer, long, section, string, words
 from tidelog.config.listeners import SecurityProtocol
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.network.client_security import ClientSecurity
 from tidelog.records.compression import Compression
 

@@ -7,7 +7,7 @@ Storing them is the controller's work: `tidelog.controller.configs`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 
 from tidelog.config.definitions import (
@@ -17,6 +17,7 @@ from tidelog.config.definitions import (
     format_value,
     unknown_name_problem,
 )
+from tidelog.model.lazy_dataclasses import dataclass
 
 
 class AlterOperation(IntEnum):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from tidelog.config.catalogue.authorization import AuthorizationSection
@@ -44,6 +43,7 @@ from tidelog.config.listener_properties import (
 from tidelog.config.listeners import Listener, QuorumVoter
 from tidelog.config.node import parse_node
 from tidelog.config.topic import TopicConfig
+from tidelog.model.lazy_dataclasses import dataclass
 
 _SECTIONS = (
     NetworkSection,

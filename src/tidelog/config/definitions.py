@@ -10,9 +10,10 @@ import difflib
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import Protocol
+
+from tidelog.model.lazy_dataclasses import dataclass
 
 ConfigValue = bool | int | float | str | tuple[str, ...] | None
 

@@ -7,7 +7,6 @@ Changes to properties are planned in `tidelog.config.alteration`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import dropwhile
 
 from tidelog.config.broker import BROKER_DEFINITIONS, BrokerConfig, definition_of
@@ -25,6 +24,7 @@ from tidelog.config.group import GROUP_DEFINITIONS, GROUP_SYNONYMS, group_values
 from tidelog.config.layers import NOTHING, BrokerLayers
 from tidelog.config.listener_properties import split_listener_property
 from tidelog.config.topic import TOPIC_DEFINITIONS
+from tidelog.model.lazy_dataclasses import dataclass
 
 # Kafka has no defaults for these: a node of Kafka must set them.
 _REQUIRED = frozenset({"process.roles", "controller.listener.names"})

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, TypeVar, dataclass_transform
 
 from tidelog.config.definitions import ConfigDefinition, ConfigType, ConfigValue, Constraint, UpdateMode
+from tidelog.model.lazy_dataclasses import lazy_dataclass
 
 _METADATA_KEY = "tidelog.config"
 
@@ -26,10 +27,9 @@ T = TypeVar("T")
 def section(cls: type[T]) -> type[T]:
     """Marks a table of broker properties, of which BrokerConfig is made by inheritance.
 
-    Without slots, which classes with several parents cannot have; and without the methods of a dataclass, because
-    only BrokerConfig itself is ever made and writing them takes a noticeable part of a broker's start.
+    Without slots, which classes with several parents cannot have.
     """
-    return dataclasses.dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)(cls)
+    return lazy_dataclass(frozen=True, kw_only=True, repr=False, eq=False)(cls)
 
 
 def _field(

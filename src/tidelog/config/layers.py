@@ -6,10 +6,11 @@ broker was started with, and last the default. Topic overrides, which win over a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 
 from tidelog.config.definitions import ConfigSource
+from tidelog.model.lazy_dataclasses import dataclass
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 
 from tidelog.config.definitions import InvalidConfig
+from tidelog.model.lazy_dataclasses import dataclass
 
 
 class SecurityProtocol(IntEnum):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from tidelog.config.definitions import ConfigValue, InvalidConfig
@@ -16,6 +15,7 @@ from tidelog.config.listeners import (
     parse_protocol_map,
     parse_voters,
 )
+from tidelog.model.lazy_dataclasses import dataclass
 
 _UNROUTABLE = frozenset({"0.0.0.0", "::"})
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from tidelog.config.definitions import (
@@ -22,6 +21,7 @@ from tidelog.config.definitions import (
     read_overrides,
 )
 from tidelog.config.fields import boolean, definitions_of, double, field_name, integer, long, string, words
+from tidelog.model.lazy_dataclasses import dataclass
 
 MAX_LONG = (1 << 63) - 1
 

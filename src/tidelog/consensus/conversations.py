@@ -5,7 +5,7 @@ One fetch at a time is more than thrift: two could bring the same records twice.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from tidelog.model.lazy_dataclasses import dataclass
 
 
 @dataclass(slots=True)

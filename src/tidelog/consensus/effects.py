@@ -6,11 +6,12 @@ the quorum state is durable: a vote that is forgotten could be given twice.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple, TypeAlias
 
 from tidelog.consensus.messages import Answer, Request, SnapshotId
 from tidelog.consensus.quorum_state import QuorumState
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.protocol.codec import Buffer
 from tidelog.protocol.messages.leader_change_message import LeaderChangeMessage
 

@@ -6,11 +6,11 @@ translates. What a replica wants done in return is in `tidelog.consensus.effects
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias, assert_never
 
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import ZERO_UUID, Uuid
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.protocol.codec import Buffer
 
 # A follower that does not tell its high watermark (before Fetch version 18) is never behind.

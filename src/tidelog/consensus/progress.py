@@ -6,9 +6,10 @@ The leader's requests and answers are in `tidelog.consensus.leading`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tidelog.model.ids import ZERO_UUID, Uuid
+from tidelog.model.lazy_dataclasses import dataclass
 
 UNKNOWN_OFFSET = -1
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from tidelog.model.ids import ZERO_UUID, Uuid, parse_uuid
+from tidelog.model.lazy_dataclasses import dataclass
 
 QUORUM_STATE_FILE_NAME = "quorum-state"
 

@@ -6,13 +6,14 @@ Which role follows on which is in `tidelog.consensus.transitions`.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar, TypeAlias
 
 from tidelog.consensus.effects import Predecessor
 from tidelog.consensus.messages import Fetch, SnapshotId
 from tidelog.consensus.progress import QuorumProgress
 from tidelog.consensus.transitions import Role
+from tidelog.model.lazy_dataclasses import dataclass
 
 
 @dataclass(slots=True)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tidelog.model.ids import ZERO_UUID, Uuid
+from tidelog.model.lazy_dataclasses import dataclass
 
 # How long a leader may keep a fetch that finds nothing new. Short enough for a follower to fetch several times before
 # its fetch timeout.

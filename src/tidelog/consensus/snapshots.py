@@ -7,11 +7,11 @@ drives the replica. How followers fetch one is in `following` and `leading` (KIP
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from tidelog.consensus.messages import SnapshotId
 from tidelog.consensus.transitions import QuorumInvariantBroken
+from tidelog.model.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

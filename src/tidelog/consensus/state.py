@@ -7,7 +7,7 @@ and `leading`; they work on this state. `tidelog.consensus.replica` is the door 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tidelog.consensus.conversations import Conversations
 from tidelog.consensus.effects import Draft, Predecessor, Reply, Send
@@ -18,6 +18,7 @@ from tidelog.consensus.roles import Candidate, Follower, Leader, Prospective, Ro
 from tidelog.consensus.settings import QuorumSettings
 from tidelog.consensus.transitions import OBSERVER_ROLES, QUORUM_ROLE, Cause, QuorumInvariantBroken
 from tidelog.model.errors import ErrorCode
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.model.ports import Randomness
 
 

@@ -7,7 +7,6 @@ their error codes for stale epochs and wrong leaders, is decided by the replica.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import assert_never
 
 from tidelog.consensus import wire_answers
@@ -27,6 +26,7 @@ from tidelog.consensus.messages import (
 from tidelog.consensus.wire_answers import METADATA_TOPIC_ID, NOBODY, VoterEndpoint, only_partition
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import ZERO_UUID, Uuid
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.model.topics import CLUSTER_METADATA_TOPIC
 from tidelog.protocol.messages import (
     begin_quorum_epoch_request,

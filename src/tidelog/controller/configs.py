@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from tidelog.config.alteration import AlterOperation, ConfigChange, plan_incremental
@@ -20,6 +19,7 @@ from tidelog.controller.decision import MAX_RECORDS_PER_REQUEST, Decision, Refus
 from tidelog.controller.eligible_leaders import eligibility_problems, forget_eligible
 from tidelog.metadata.image import ClusterImage, ConfiguredResource, ResourceType
 from tidelog.model.errors import ErrorCode
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.model.topics import topic_name_problem
 from tidelog.protocol.messages import alter_configs_response, incremental_alter_configs_response
 from tidelog.protocol.messages.alter_configs_request import AlterConfigsRequest

@@ -7,10 +7,10 @@ A decision changes nothing. The caller appends its records in one batch, replays
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.protocol.schema import Message
 
 Reply = TypeVar("Reply", covariant=True)

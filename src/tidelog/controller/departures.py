@@ -12,9 +12,9 @@ Pure: `tidelog.server.quorum.absent_brokers` notices connections, asks at the po
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from tidelog.metadata.image import ClusterImage
+from tidelog.model.lazy_dataclasses import dataclass
 
 # However short the time, one refusal may be a coincidence.
 LEAST_REFUSALS = 3

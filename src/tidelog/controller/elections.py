@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from enum import Enum
 
 from tidelog.config.topic import TopicConfig
@@ -28,6 +27,7 @@ from tidelog.metadata.image import (
 )
 from tidelog.metadata.replay import NO_LEADER_CHANGE
 from tidelog.model.ids import Uuid
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.protocol.messages.partition_change_record import PartitionChangeRecord
 
 UncleanAllowed = Callable[[str], bool]

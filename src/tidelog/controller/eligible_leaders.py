@@ -13,11 +13,11 @@ It is used if the feature eligible.leader.replicas.version is at level 1. Electi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from tidelog.config.topic import TopicConfig
 from tidelog.metadata.image import NO_LEADER, ClusterImage, ConfiguredResource, PartitionImage, ResourceType
 from tidelog.metadata.records import ELIGIBLE_LEADER_REPLICAS_FEATURE
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.protocol.messages.clear_elr_record import ClearElrRecord
 
 MIN_IN_SYNC = "min.insync.replicas"

@@ -8,9 +8,10 @@ about groups or transactions.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple, NewType, Protocol
 
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.protocol.schema import Message
 
 # Names one request that is waiting for its answer; given by the caller, unique within a shard.

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import string
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from enum import Enum
+
+from tidelog.model.lazy_dataclasses import dataclass
 
 # What the automaton may grow to, by repetitions within repetitions.
 MAX_STATES = 5000

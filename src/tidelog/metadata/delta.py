@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tidelog.metadata.image import ConfiguredResource, PartitionImage, TopicImage
 from tidelog.model.ids import Uuid
+from tidelog.model.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

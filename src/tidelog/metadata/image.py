@@ -8,13 +8,14 @@ hold on to an image while the next one is made.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from tidelog.model.ids import ZERO_UUID, Uuid
 from tidelog.model.invariants import require
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.security.acls import AclBinding
 from tidelog.security.authorizer import AclSet
 from tidelog.security.quotas.entities import QuotaEntity

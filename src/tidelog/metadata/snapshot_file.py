@@ -7,10 +7,10 @@ records it holds is in `tidelog.metadata.snapshot`. Apache Kafka reads these fil
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 
 from tidelog.metadata.records import METADATA_VERSION, InvalidMetadataRecord, decode_record, encode_record
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.protocol.codec import Buffer, ProtocolError, decode_whole, encode
 from tidelog.protocol.messages.snapshot_footer_record import SnapshotFooterRecord
 from tidelog.protocol.messages.snapshot_header_record import SnapshotHeaderRecord

@@ -32,6 +32,10 @@ def topic_name_problem(name: str) -> str | None:
     return None
 
 
+# A name with none of these collides with no other.
+COLLIDING = "._"
+
+
 def colliding_name(name: str) -> str:
     """Names that are equal under this mapping would give metrics of one name: Kafka refuses the second one."""
     return name.replace(".", "_")

@@ -7,9 +7,10 @@ the tables into docs/reference/state-machines.md.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Generic, TypeVar
+
+from tidelog.model.lazy_dataclasses import dataclass
 
 StateT = TypeVar("StateT", bound=Enum)
 StepT = TypeVar("StepT", bound=Enum)

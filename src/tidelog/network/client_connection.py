@@ -21,11 +21,11 @@ import os
 import socket
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass
 from struct import Struct
 from typing import Any, TypeVar, cast
 
 from tidelog.model.errors import ErrorCode
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.network.client_security import ClientSecurity
 from tidelog.network.connection_advice import (
     ALERT_START,

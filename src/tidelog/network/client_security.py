@@ -10,10 +10,11 @@ import logging
 import os
 import ssl
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tidelog.config.definitions import InvalidConfig
 from tidelog.config.listeners import SecurityProtocol
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.model.ports import Clock, Randomness
 from tidelog.network.system import SystemClock, SystemRandomness
 from tidelog.network.tls import TlsSettings, client_context

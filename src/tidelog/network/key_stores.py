@@ -7,7 +7,6 @@ part of a key. It imports `cryptography`, so it is imported only where there is 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from tidelog.config.definitions import InvalidConfig
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.network.tls_settings import TlsSettings
 
 _PRIVATE_KEY = re.compile(rb"-----BEGIN ((?:[A-Z]+ )?PRIVATE KEY)-----.*?-----END \1-----", re.DOTALL)

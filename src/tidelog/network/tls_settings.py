@@ -6,10 +6,11 @@ What is made of them is in `tls`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
 from tidelog.config.definitions import InvalidConfig
+from tidelog.model.lazy_dataclasses import dataclass
 
 TLS_VERSIONS = ("TLSv1.2", "TLSv1.3")
 _STORE_TYPES = ("JKS", "PKCS12", "PEM")

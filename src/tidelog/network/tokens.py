@@ -12,7 +12,7 @@ import json
 import logging
 from base64 import b64encode
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from importlib import import_module
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import Any
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from tidelog.config.definitions import InvalidConfig
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.model.ports import Clock
 from tidelog.security.client_login import TOKEN_PROVIDER, GivenTokens, TokenEndpoint
 from tidelog.security.unsecured_login import UnsecuredTokens

@@ -9,13 +9,14 @@ a follower fetched, and those that recovery reads back. What is remembered of on
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import NamedTuple
 
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import NO_PRODUCER_EPOCH
 from tidelog.model.invariants import require
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.partition.producer_entry import RETAINED_BATCHES, BatchMetadata, ProducerEntry, SnapshotEntry
 from tidelog.partition.transactions import (
     AbortedTransaction,

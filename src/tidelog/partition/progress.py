@@ -8,9 +8,9 @@ the in-sync set and hands over the answers. Epochs of records are in `tidelog.pa
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
 
 from tidelog.model.invariants import require
+from tidelog.model.lazy_dataclasses import dataclass
 
 UNKNOWN_OFFSET = -1
 UNKNOWN_BROKER_EPOCH = -1

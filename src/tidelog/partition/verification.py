@@ -6,8 +6,9 @@ marker or a record of the producer has been written in between: the answer was t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NewType
+
+from tidelog.model.lazy_dataclasses import dataclass
 
 VerificationGuard = NewType("VerificationGuard", int)
 

@@ -7,10 +7,10 @@ The caller decides what a row is: the fields that it mixes in, always in the sam
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from sys import byteorder
 from typing import Self
 
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.records.batch import Buffer
 from tidelog.records.implementation import row_digest
 

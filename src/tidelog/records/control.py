@@ -6,10 +6,10 @@ them. The messages in the quorum's control records are schemas of `tidelog.proto
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 from struct import Struct
 
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.records.batch import HEADER_SIZE, Buffer, CorruptBatch, parse_header
 from tidelog.records.record import decode_records, encode_batch, read_payload
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from tidelog.model.errors import ErrorCode
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.records.batch import NO_TIMESTAMP, BatchHeader, Buffer
 from tidelog.records.compression import Compression
 

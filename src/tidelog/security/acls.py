@@ -8,7 +8,6 @@ the values, which ACLs may be created, and which a filter selects. What a set of
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
@@ -16,6 +15,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from tidelog.model.errors import ErrorCode
+from tidelog.model.lazy_dataclasses import dataclass
 
 # As the name of a resource: every resource of the type. As a host: every host.
 WILDCARD = "*"

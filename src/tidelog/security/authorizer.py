@@ -21,11 +21,11 @@ others: copying everything would make loading n ACLs quadratic.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 from typing import Generic, NamedTuple, TypeVar
 
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.model.principal import Principal
 from tidelog.security.acls import (
     SUPPORTED_BITS,

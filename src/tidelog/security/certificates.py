@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime, timedelta
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from tidelog.model.lazy_dataclasses import dataclass
 
 AUTHORITY_DAYS = 3650
 # Clients on other machines may refuse what is valid for more than 825 days.

@@ -13,10 +13,10 @@ Sending, and deriving, belong to the caller: `tidelog.network.sasl_login`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from tidelog.model.errors import ErrorCode
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.protocol.messages.sasl_authenticate_request import SaslAuthenticateRequest
 from tidelog.protocol.messages.sasl_authenticate_response import SaslAuthenticateResponse
 from tidelog.protocol.messages.sasl_handshake_request import SaslHandshakeRequest

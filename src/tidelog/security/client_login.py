@@ -8,9 +8,10 @@ secret.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from urllib.parse import urlsplit
 
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.security.client_handshake import SaslClientExchange
 from tidelog.security.jaas import LOGIN_MODULES, InvalidJaasConfig, login_options
 from tidelog.security.oauthbearer import OAUTHBEARER, extensions_problem

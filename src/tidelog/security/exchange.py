@@ -7,8 +7,10 @@ The mechanisms are in `scram.py`, `plain.py` and `oauthbearer.py`. The requests 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
+
+from tidelog.model.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,9 +12,10 @@ shows a value, nor a word of the text that could be a part of one: errors say wh
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
+
+from tidelog.model.lazy_dataclasses import dataclass
 
 _PACKAGE = "org.apache.kafka.common.security"
 PLAIN_LOGIN_MODULE = f"{_PACKAGE}.plain.PlainLoginModule"

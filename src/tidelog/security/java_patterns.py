@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.security.java_characters import (
     CASED_PROPERTIES,
     NAMED_CLASSES,

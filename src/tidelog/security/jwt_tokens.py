@@ -13,10 +13,10 @@ from __future__ import annotations
 import json
 from base64 import urlsafe_b64decode
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, NoReturn
 
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.security.oauthbearer import BearerToken, TokenRefusal, is_encodable
 
 # Each with the kind of key that it needs, and the curve.

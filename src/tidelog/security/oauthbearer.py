@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.security.exchange import (
     ClientAuthenticated,
     ClientToken,

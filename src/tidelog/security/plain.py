@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.security.exchange import ClientAuthenticated, OutOfTurn, SaslFailure, SaslSuccess
 
 PLAIN = "PLAIN"

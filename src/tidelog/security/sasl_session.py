@@ -14,11 +14,12 @@ ApiVersions belong to the caller.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import NamedTuple
 
 from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.model.principal import Principal
 from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.sasl_authenticate_request import SaslAuthenticateRequest

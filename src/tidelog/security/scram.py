@@ -12,9 +12,10 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.protocol.messages.user_scram_credential_record import UserScramCredentialRecord
 from tidelog.security.exchange import (
     ClientAuthenticated,

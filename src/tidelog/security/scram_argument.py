@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import base64
 import binascii
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.protocol.messages.user_scram_credential_record import UserScramCredentialRecord
 from tidelog.security.scram import (
     MINIMUM_ITERATIONS,

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from tidelog.model.lazy_dataclasses import dataclass
 
 _NAME = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
 _VALUE = r"[\x01-\x2b\x2d-\x7f]+"

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.security.unsecured_tokens import InvalidTokenOption
 
 _PREFIX = "unsecuredLogin"

@@ -11,9 +11,9 @@ import math
 import re
 from base64 import urlsafe_b64decode
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.security.oauthbearer import BearerToken, TokenRefusal, is_encodable
 
 _OPTION_PREFIX = "unsecuredValidator"

@@ -12,10 +12,11 @@ decision 41 gives; a test holds that each of them makes a difference.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Any, NamedTuple
 
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.network.frame_receiver import Frame
 from tidelog.network.server_connection import Reply
 from tidelog.protocol.messages import ApiKey

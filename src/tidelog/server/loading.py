@@ -6,10 +6,11 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tidelog.metadata.image import ClusterImage
 from tidelog.model.ids import TopicPartition
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.model.ports import Clock
 from tidelog.server.configuration.live import LiveConfig
 from tidelog.server.replicas.registry import Replicas

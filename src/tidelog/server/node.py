@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 
 from tidelog.config.broker import BrokerConfig
 from tidelog.metadata.image import ClusterImage
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.network.request_memory import RequestMemory
 from tidelog.server.configuration.live import LiveConfig
 from tidelog.server.coordination.auto_topics import TopicsOnDemand

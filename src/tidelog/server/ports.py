@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.model.ports import Clock, Randomness
 from tidelog.network.port import Network
 from tidelog.storage.files.filesystem import FileSystem

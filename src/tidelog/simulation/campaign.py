@@ -10,9 +10,10 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import FrameType
 
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.simulation.faults.plan import FaultKind
 from tidelog.simulation.run import RunReport, TookTooLong, run
 from tidelog.simulation.scenario import draw_scenario

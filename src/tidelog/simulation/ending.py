@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tidelog.metadata.image import LOST_DIRECTORY, NO_LEADER, PartitionImage
 from tidelog.model.ids import TopicPartition
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.records.batch import iterate_headers
 from tidelog.records.record import decode_batch
 from tidelog.simulation.checks.history import FinalState, Isolation, Read, ReplicaLog, StoredRecord, TopicState

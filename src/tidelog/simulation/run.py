@@ -9,10 +9,10 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import islice
 
 from tidelog.model.invariants import InvariantBroken
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.server.observability.logs import INVARIANT_LOGGER
 from tidelog.simulation.checks.checkers import MAX_REPORTED, Violation, check
 from tidelog.simulation.checks.disturbance import disturbances

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
 from tidelog.model.ids import TopicPartition
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.simulation.checks.history import Isolation
 from tidelog.simulation.faults.plan import FaultKind, choose_kinds
 from tidelog.simulation.machines.clock import draw_from

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from tidelog.client.admin import Admin, NewTopic
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import Uuid, format_uuid
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.simulation.checks.history import History
 from tidelog.simulation.machines.clock import draw_from
 from tidelog.simulation.machines.node import NodeFactory

@@ -33,8 +33,9 @@ in `steps`, not copies of them. Keep states small: each distinguishable detail m
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
 from typing import Generic, NamedTuple, Protocol, TypeVar
+
+from tidelog.model.lazy_dataclasses import dataclass
 
 S = TypeVar("S", bound=Hashable)
 

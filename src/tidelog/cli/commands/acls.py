@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -24,6 +23,7 @@ from tidelog.cli.cluster_options import ClusterOptions, raise_failures
 from tidelog.cli.option_groups import with_groups
 from tidelog.cli.session import run
 from tidelog.client.admin import AclBinding, AclFilter, Admin, Operation, PatternType, ResourcePattern
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.security.acls import WILDCARD
 
 _Names = list[str] | None

@@ -9,7 +9,6 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from importlib import import_module
 from struct import Struct
 from struct import error as StructError
@@ -17,6 +16,7 @@ from struct import error as StructError
 from tidelog.cli.dump_log.json_form import JsonObject, message_to_json, render
 from tidelog.cli.dump_log.options import DumpOptions
 from tidelog.coordinators.groups.records import RECORD_TYPES
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.protocol.codec import ProtocolError, decode, decode_uvarint
 from tidelog.protocol.messages import METADATA_RECORDS
 from tidelog.protocol.messages.consumer_protocol_assignment import ConsumerProtocolAssignment

@@ -6,12 +6,13 @@ The formats of the files are known by `tidelog.storage`; log segments are in `ba
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from struct import Struct
 
 from tidelog.cli.dump_log.batches import DumpFailure, Write, map_file, records_of
 from tidelog.cli.dump_log.options import DumpOptions
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.partition.producer_entry import BatchMetadata
 from tidelog.records.batch import NO_TIMESTAMP, BatchHeader, CorruptBatch, iterate_headers
 from tidelog.storage.indexes.offset_index import OFFSET_ENTRY

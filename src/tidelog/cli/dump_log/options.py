@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
+
+from tidelog.model.lazy_dataclasses import dataclass
 
 UNLIMITED_BYTES = 2_147_483_647
 DEFAULT_MAX_MESSAGE_SIZE = 5 * 1024 * 1024

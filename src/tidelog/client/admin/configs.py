@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from tidelog.client.cluster.cluster import Cluster
@@ -15,6 +14,7 @@ from tidelog.config.alteration import AlterOperation
 from tidelog.config.definitions import ConfigSource
 from tidelog.metadata.image import ResourceType
 from tidelog.model.errors import ApiError
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.protocol.messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
 from tidelog.protocol.messages.describe_configs_response import (
     DescribeConfigsResourceResult,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
 from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.cluster.metadata import BrokerAddress, known
 from tidelog.client.errors import api_error, outcome, raise_for_code
 from tidelog.model.errors import ApiError
 from tidelog.model.ids import TopicPartition
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.network.client_connection import ConnectionProblem, UnsupportedByBroker
 from tidelog.protocol.messages.alter_replica_log_dirs_request import (
     AlterReplicaLogDir,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
 from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.cluster.metadata import known
@@ -13,6 +12,7 @@ from tidelog.client.errors import outcome
 from tidelog.client.offsets.listing import OffsetAndTimestamp, list_offsets
 from tidelog.model.errors import ApiError
 from tidelog.model.ids import TopicPartition, numbers_by_topic
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.protocol.messages.delete_records_request import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.cluster.metadata import known
 from tidelog.client.errors import api_error, raise_for_code
 from tidelog.model.errors import ErrorCode
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.protocol.messages.describe_quorum_request import DescribeQuorumRequest, PartitionData, TopicData
 from tidelog.protocol.messages.describe_quorum_response import DescribeQuorumResponse, ReplicaState
 

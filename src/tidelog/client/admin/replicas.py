@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 
 from tidelog.client.cluster.cluster import Cluster
@@ -12,6 +11,7 @@ from tidelog.client.cluster.routing import ask_for_each
 from tidelog.client.errors import outcome, raise_for_code
 from tidelog.model.errors import ApiError
 from tidelog.model.ids import TopicPartition, numbers_by_topic
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.protocol.messages.alter_partition_reassignments_request import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.cluster.metadata import known
@@ -11,6 +11,7 @@ from tidelog.client.cluster.routing import ask_for_each
 from tidelog.client.errors import outcome, raise_any
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import Uuid
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.network.client_connection import UnsupportedByBroker
 from tidelog.protocol.messages.create_partitions_request import (
     CreatePartitionsAssignment,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
 from tidelog.client.admin.partitions import PartitionAdmin, ProducerState
 from tidelog.client.cluster.cluster import Cluster, CoordinatorKind
@@ -12,6 +11,7 @@ from tidelog.client.cluster.routing import ask_brokers, ask_coordinator, ask_coo
 from tidelog.client.errors import outcome, raise_for_code
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.protocol.messages.describe_transactions_request import DescribeTransactionsRequest
 from tidelog.protocol.messages.describe_transactions_response import DescribeTransactionsResponse
 from tidelog.protocol.messages.list_transactions_request import ListTransactionsRequest

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.model.ports import Randomness
 
 JITTER = 0.2

@@ -6,11 +6,12 @@ Asking brokers for it is the business of `tidelog.client.cluster.cluster`.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from tidelog.client.errors import known_code
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import ZERO_UUID, TopicPartition, Uuid
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.protocol.messages.metadata_response import (
     MetadataResponse,
     MetadataResponsePartition,

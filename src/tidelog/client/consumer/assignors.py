@@ -7,7 +7,6 @@ The sticky ones are in `tidelog.client.consumer.sticky`; what members tell each 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 
 from tidelog.client.consumer.group_protocol import (
     MemberSubscription,
@@ -17,6 +16,7 @@ from tidelog.client.consumer.group_protocol import (
 )
 from tidelog.client.consumer.sticky import assign_cooperatively, assign_sticky
 from tidelog.model.ids import TopicPartition
+from tidelog.model.lazy_dataclasses import dataclass
 
 Assign = Callable[[Mapping[str, MemberSubscription], Mapping[str, int]], dict[str, list[TopicPartition]]]
 

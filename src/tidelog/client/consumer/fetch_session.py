@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import ZERO_UUID, TopicPartition, Uuid, numbers_by_topic
 from tidelog.model.invariants import require
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.protocol.messages.fetch_request import FetchPartition, FetchTopic, ForgottenTopic
 
 NO_SESSION = 0

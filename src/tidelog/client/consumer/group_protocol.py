@@ -7,11 +7,11 @@ messages begin with a version; fields are only ever added at the end, so that a 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from struct import Struct
 from struct import error as StructError
 
 from tidelog.model.ids import TopicPartition, numbers_by_topic
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.protocol.codec import Buffer, ProtocolError, decode, encode
 from tidelog.protocol.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
 from tidelog.protocol.messages.consumer_protocol_assignment import TopicPartition as AssignedPartitions

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 from tidelog.client.cluster.cluster import Cluster
@@ -25,6 +25,7 @@ from tidelog.client.offsets.group_metadata import NO_GENERATION
 from tidelog.client.options import ConsumerConfig
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.network.client_connection import ConnectionProblem
 from tidelog.protocol.messages.heartbeat_request import HeartbeatRequest
 from tidelog.protocol.messages.heartbeat_response import HeartbeatResponse

@@ -10,11 +10,11 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass
 
 from tidelog.client.consumer.commits import Commits
 from tidelog.client.consumer.positions import Positions
 from tidelog.model.ids import TopicPartition
+from tidelog.model.lazy_dataclasses import dataclass
 
 logger = logging.getLogger(__name__)
 

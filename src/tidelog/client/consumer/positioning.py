@@ -10,7 +10,6 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.cluster.routing import LEADER_MOVED
@@ -21,6 +20,7 @@ from tidelog.client.offsets.committed import fetch_committed
 from tidelog.client.offsets.listing import list_offsets
 from tidelog.client.options import ConsumerConfig
 from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.model.offset_times import LATEST
 from tidelog.network.client_connection import AuthenticationError, ConnectionProblem, UnsupportedByBroker
 

@@ -8,11 +8,11 @@ reply did not come: then all of it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum
 
 from tidelog.client.options import ConsumerConfig
 from tidelog.model.ids import Uuid, numbers_by_topic
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest, TopicPartitions
 from tidelog.protocol.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.errors import outcome
 from tidelog.model.errors import ApiError
 from tidelog.model.ids import TopicPartition
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.protocol.messages.offset_for_leader_epoch_request import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderPartition,

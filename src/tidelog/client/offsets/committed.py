@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from typing import TypeVar
 
 from tidelog.client.cluster.cluster import Cluster
@@ -13,6 +12,7 @@ from tidelog.client.errors import raise_for_code
 from tidelog.client.offsets.group_metadata import ConsumerGroupMetadata
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import TopicPartition, numbers_by_topic
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.protocol.messages.offset_commit_request import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,

@@ -6,7 +6,7 @@ whose partitions have been given to another one, in plain commits as in those of
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from tidelog.model.lazy_dataclasses import dataclass
 
 NO_GENERATION = -1
 

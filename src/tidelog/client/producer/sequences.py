@@ -24,11 +24,12 @@ with it, and the next transaction starts with another epoch, which the coordinat
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum, auto
 
 from tidelog.client.producer.batches import ProducerBatch
 from tidelog.model.ids import TopicPartition
+from tidelog.model.lazy_dataclasses import dataclass
 
 MODULUS = 1 << 31
 LARGEST_EPOCH = 32767

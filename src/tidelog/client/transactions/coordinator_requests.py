@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from tidelog.client.cluster.cluster import Cluster, CoordinatorKind
@@ -29,6 +28,7 @@ from tidelog.client.options import ProducerConfig
 from tidelog.client.transactions.verdicts import MAY_BE_DONE, NOT_IN_GROUP, RequestKind, Verdict, judge
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition, numbers_by_topic
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.network.client_connection import AuthenticationError, ConnectionProblem, UnsupportedByBroker
 from tidelog.protocol.messages.add_offsets_to_txn_request import AddOffsetsToTxnRequest
 from tidelog.protocol.messages.add_offsets_to_txn_response import AddOffsetsToTxnResponse

@@ -7,7 +7,6 @@ prepared transactions (KIP-939) can keep it open for as long as the decision tak
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Self
 
 from tidelog.client.cluster.cluster import Cluster
@@ -16,6 +15,7 @@ from tidelog.client.errors import ApiTimeout, OutcomeUnknown, TransactionError
 from tidelog.client.transactions.coordinator_requests import Asking, CoordinatorRequests, ProducerIdAndEpoch
 from tidelog.client.transactions.transactions import SECOND_PROTOCOL
 from tidelog.client.transactions.verdicts import RequestKind
+from tidelog.model.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

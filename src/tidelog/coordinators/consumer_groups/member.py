@@ -6,12 +6,13 @@ The two parts are written to the log apart from each other, because they change 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from tidelog.coordinators.consumer_groups.states import MemberState
 from tidelog.coordinators.consumer_groups.topics import TopicIdPartition
+from tidelog.model.lazy_dataclasses import dataclass
 
 # What a heartbeat says instead of an epoch.
 JOIN_EPOCH = 0

@@ -11,13 +11,14 @@ So it can commit its last offsets for them, and whoever gets them next has a gre
 from __future__ import annotations
 
 from collections.abc import Collection, Container
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tidelog.coordinators.consumer_groups.group import ConsumerGroup, Target
 from tidelog.coordinators.consumer_groups.member import CurrentAssignment
 from tidelog.coordinators.consumer_groups.states import CONSUMER_MEMBER, MemberState, MemberStep
 from tidelog.coordinators.consumer_groups.topics import TopicIdPartition
 from tidelog.model.ids import Uuid
+from tidelog.model.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
+
+from tidelog.model.lazy_dataclasses import dataclass
 
 
 class MigrationPolicy(Enum):

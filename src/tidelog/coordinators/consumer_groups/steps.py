@@ -12,7 +12,7 @@ Members of both protocols come here: by ConsumerGroupHeartbeat (`heartbeat`), an
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tidelog.coordinators.consumer_groups import records
 from tidelog.coordinators.consumer_groups.group import ConsumerGroup, ResolvedRegex, Target
@@ -24,6 +24,7 @@ from tidelog.coordinators.consumer_groups.subscriptions import names_of, resolve
 from tidelog.coordinators.consumer_groups.target import compute_targets, may_assign, topic_ids
 from tidelog.coordinators.consumer_groups.topics import TopicIdPartition, metadata_hash
 from tidelog.coordinators.decision import ShardDraft
+from tidelog.model.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,6 @@ whenever there is a step for it to take. Its generation is its member epoch.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tidelog.coordinators.consumer_groups.departure import remove_members
 from tidelog.coordinators.consumer_groups.group import ConsumerGroup
@@ -29,6 +28,7 @@ from tidelog.coordinators.groups.group import CONSUMER_PROTOCOL_TYPE
 from tidelog.coordinators.groups.members import protocols_of
 from tidelog.coordinators.groups.replies import refused_join
 from tidelog.model.errors import ErrorCode
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.protocol.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from tidelog.protocol.messages.heartbeat_request import HeartbeatRequest
 from tidelog.protocol.messages.join_group_request import JoinGroupRequest

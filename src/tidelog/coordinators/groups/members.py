@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from tidelog.coordinators.consumer_groups.member import ClassicProtocol
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.protocol.messages.join_group_request import JoinGroupRequestProtocol
 
 

@@ -7,12 +7,13 @@ Changed by replay alone. Which requests may commit, fetch or delete offsets is d
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from tidelog.coordinators.groups.records import NO_EXPIRY
 from tidelog.model.ids import ZERO_UUID
 from tidelog.model.invariants import require
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.protocol.messages.offset_commit_value import OffsetCommitValue
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tidelog.coordinators.consumer_groups.settings import ConsumerGroupSettings
+from tidelog.model.lazy_dataclasses import dataclass
 
 _MINUTE_MS = 60_000
 

@@ -10,8 +10,6 @@ successor may keep the open transaction in order to decide it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tidelog.coordinators.decision import ProducerIdentity, ShardDraft, ShardRequest
 from tidelog.coordinators.transactions import replies
 from tidelog.coordinators.transactions.records import transaction_record
@@ -31,6 +29,7 @@ from tidelog.coordinators.transactions.transaction import (
 )
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.protocol.messages.init_producer_id_request import InitProducerIdRequest
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from itertools import groupby
 
 from tidelog.coordinators.transactions.state import TransactionTable
 from tidelog.coordinators.transactions.states import STATES_BY_LABEL, TransactionState
 from tidelog.coordinators.transactions.transaction import Transaction
 from tidelog.model.errors import ErrorCode
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.protocol.messages.describe_transactions_response import TopicData
 from tidelog.protocol.messages.describe_transactions_response import TransactionState as DescribedTransaction
 from tidelog.protocol.messages.list_transactions_response import TransactionState as ListedTransaction

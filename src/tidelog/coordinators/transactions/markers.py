@@ -8,7 +8,6 @@ for what it is. Writing them is the caller's part.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 
 from tidelog.coordinators.decision import ProducerIdentity, ShardDraft
@@ -18,6 +17,7 @@ from tidelog.coordinators.transactions.states import PREPARED, TransactionState
 from tidelog.coordinators.transactions.transaction import Transaction
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import TopicPartition
+from tidelog.model.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

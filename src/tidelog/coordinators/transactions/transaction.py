@@ -6,13 +6,14 @@ named after the requests; how a value is written to the log is in `records`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from tidelog.coordinators.decision import ProducerIdentity
 from tidelog.coordinators.transactions.states import COMPLETED, IDLE, TRANSACTION, TransactionState, TransactionStep
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, TopicPartition
+from tidelog.model.lazy_dataclasses import dataclass
 
 # The two protocol versions as the log records them: before KIP-890 (0), and with an epoch for each transaction (2).
 TRANSACTIONS_V1 = 0

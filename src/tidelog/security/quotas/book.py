@@ -7,8 +7,9 @@ copied. Which quota applies to whom is decided in `entities.py`, and what has be
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.protocol.messages.client_quota_record import ClientQuotaRecord
 from tidelog.security.quotas.entities import (
     CLIENT_ID,

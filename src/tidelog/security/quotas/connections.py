@@ -19,9 +19,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.security.quotas.book import AddressRates
 from tidelog.security.quotas.entities import AddressKind, address_kind, canonical_address
 from tidelog.security.quotas.rates import QuotaWindows, SampledRate

@@ -17,11 +17,12 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum, IntEnum, StrEnum
 from typing import TypeVar
 
 from tidelog.model.errors import ErrorCode
+from tidelog.model.lazy_dataclasses import dataclass
 
 USER = "user"
 CLIENT_ID = "client-id"

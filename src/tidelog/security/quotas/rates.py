@@ -14,7 +14,7 @@ Times are whole milliseconds of a clock that never goes back. (Kafka reads the w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from tidelog.model.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

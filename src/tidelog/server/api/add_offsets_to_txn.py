@@ -5,10 +5,9 @@ To the coordinator that is one more partition: the one of `__consumer_offsets` t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tidelog.coordinators.transactions.replies import understood
 from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.model.topics import CONSUMER_OFFSETS_TOPIC
 from tidelog.network.later import Later
 from tidelog.protocol.messages import ApiKey

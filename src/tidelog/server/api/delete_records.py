@@ -6,9 +6,9 @@ Answered when all in-sync replicas have learned of it, or else the records could
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 
 from tidelog.model.errors import ErrorCode
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.network.later import Later
 from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.delete_records_request import DeleteRecordsPartition, DeleteRecordsRequest

@@ -19,12 +19,12 @@ A consumer that has used up its quota gets a reply without records (`routing/thr
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, cast
 
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import NO_LEADER_EPOCH, ZERO_UUID
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.model.unread import UnreadBytes
 from tidelog.network.later import Later
 from tidelog.partition.divergence import diverging_epoch

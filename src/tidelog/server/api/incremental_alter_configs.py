@@ -11,13 +11,13 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 
 from tidelog.config.alteration import AlterOperation, ConfigChange
 from tidelog.config.broker import BrokerConfig
 from tidelog.metadata.image import ResourceType
 from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.protocol.api import response_class
 from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.alter_configs_request import AlterConfigsRequest

@@ -8,9 +8,9 @@ all of them; 7 can insist on offsets that no transaction may change (KIP-447); 8
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tidelog.model.errors import ErrorCode
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.offset_fetch_request import (
     OffsetFetchRequest,

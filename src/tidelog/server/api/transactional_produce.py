@@ -6,12 +6,11 @@ coordinator is asked is in `tidelog.server.coordination.verification`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tidelog.coordinators.decision import ProducerIdentity
 from tidelog.metadata.image import ClusterImage
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import TopicPartition
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.network.later import Later
 from tidelog.partition.verification import NO_GUARD, VerificationGuard
 from tidelog.protocol.messages.produce_request import ProduceRequest

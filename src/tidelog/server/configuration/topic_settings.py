@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tidelog.config.topic import TopicConfig
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.model.topics import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from tidelog.records.batch import CREATE_TIME, LOG_APPEND_TIME
 from tidelog.records.compression import Compression

@@ -12,12 +12,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from tidelog.controller.automatic import automatic_topic
 from tidelog.metadata.image import ClusterImage
 from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.model.principal import Principal
 from tidelog.protocol.codec import ProtocolError
 from tidelog.protocol.frames import LENGTH_SIZE, request_frame

@@ -6,12 +6,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 
 from tidelog.coordinators.transactions.markers import MarkerCodes, MarkerOutcome, MarkerWork, marker_outcome
 from tidelog.coordinators.transactions.shard import TransactionShard
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import TopicPartition
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.network.later import Later
 from tidelog.server.coordination.shard_runtime import ShardRuntime
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from tidelog.coordinators.decision import ProducerIdentity
 from tidelog.coordinators.transactions.markers import MarkerCodes, MarkerWork
 from tidelog.metadata.image import ClusterImage
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import TopicPartition
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.model.topics import CONSUMER_OFFSETS_TOPIC
 from tidelog.network.later import Later
 from tidelog.partition.producers import AppendOrigin, AppendRefusal

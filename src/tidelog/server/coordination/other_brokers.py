@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import groupby
 
 from tidelog.coordinators.transactions.markers import MarkerCodes, MarkerWork
@@ -17,6 +17,7 @@ from tidelog.coordinators.transactions.replies import refused
 from tidelog.metadata.image import ClusterImage
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import TopicPartition
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.model.topics import TRANSACTION_STATE_TOPIC
 from tidelog.network.client_connection import ConnectionProblem, UnsupportedByBroker
 from tidelog.protocol.messages.add_partitions_to_txn_request import AddPartitionsToTxnRequest

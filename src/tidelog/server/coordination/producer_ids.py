@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.protocol.messages.allocate_producer_ids_request import AllocateProducerIdsRequest
 from tidelog.protocol.messages.allocate_producer_ids_response import AllocateProducerIdsResponse
 from tidelog.server.quorum.channel import ControllerChannel

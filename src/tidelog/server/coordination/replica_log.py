@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tidelog.coordinators.decision import ProducerIdentity
 from tidelog.coordinators.record_format import EncodedRecord
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.network.later import Later
 from tidelog.partition.producers import AppendOrigin, AppendRefusal
 from tidelog.records.batch import parse_header

@@ -12,7 +12,6 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar
 
 from tidelog.coordinators.decision import (
@@ -26,6 +25,7 @@ from tidelog.coordinators.decision import (
 )
 from tidelog.coordinators.record_format import EncodedRecord, RecordFormat
 from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.model.ports import Clock
 from tidelog.network.later import Later
 from tidelog.protocol.codec import ProtocolError

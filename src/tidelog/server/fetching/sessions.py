@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import ZERO_UUID
 from tidelog.model.invariants import require
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.model.ports import Randomness
 from tidelog.protocol.messages.fetch_request import FetchPartition, FetchRequest
 from tidelog.protocol.messages.fetch_response import PartitionData

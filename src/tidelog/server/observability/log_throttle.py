@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from tidelog.model.lazy_dataclasses import dataclass
 
 WINDOW_SECONDS = 60.0
 # So many of the same in a window are shown, the rest is counted.

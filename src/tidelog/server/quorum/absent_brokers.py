@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tidelog.config.broker import BrokerConfig
 from tidelog.config.listeners import HostPort
 from tidelog.controller.departures import Departures
 from tidelog.metadata.image import BrokerImage, ClusterImage
 from tidelog.model.errors import ApiError
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.model.ports import Clock
 from tidelog.network.port import Network
 from tidelog.network.server_connection import ServerConnection

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import TypeVar
 
@@ -36,6 +36,7 @@ from tidelog.metadata.image import ClusterImage
 from tidelog.metadata.records import encode_record, metadata_version
 from tidelog.metadata.replay import apply
 from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.model.ports import Clock, Randomness
 from tidelog.network.port import Network
 from tidelog.protocol.messages.allocate_producer_ids_request import AllocateProducerIdsRequest

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.protocol.messages.delete_topics_request import DeleteTopicsRequest
 from tidelog.protocol.messages.delete_topics_response import DeletableTopicResult, DeleteTopicsResponse
 from tidelog.protocol.messages.envelope_request import EnvelopeRequest

@@ -7,10 +7,10 @@ answer, is asked again, or its successor is, until the timeout.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import TypeVar, cast
 
 from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.network.client_connection import ConnectionProblem, UnsupportedByBroker
 from tidelog.protocol.api import response_class
 from tidelog.protocol.messages.envelope_request import EnvelopeRequest

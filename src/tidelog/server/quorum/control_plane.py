@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.server.access.access import Access
 from tidelog.server.notice import Notice
 from tidelog.server.quorum.active_controller import ActiveController

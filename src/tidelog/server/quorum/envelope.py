@@ -8,11 +8,11 @@ from the controller itself. So no field that exists only in some versions can be
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import cast
 
 from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.model.principal import Principal
 from tidelog.protocol.api import request_class, response_class, response_header_version
 from tidelog.protocol.codec import Buffer, ProtocolError, decode, decode_whole, encode

@@ -10,12 +10,13 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tidelog.config.broker import BrokerConfig
 from tidelog.metadata.image import Endpoint
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import Uuid
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.network.client_connection import ConnectionProblem, UnsupportedByBroker
 from tidelog.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from tidelog.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse

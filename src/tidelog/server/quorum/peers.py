@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeVar
 
 from tidelog.config.definitions import InvalidConfig
 from tidelog.config.listeners import HostPort
 from tidelog.metadata.image import Endpoint
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.network.client_connection import CannotConnect, ClientConnection, ConnectionSettings, open_connection
 from tidelog.network.frame_receiver import StagingArea
 from tidelog.network.port import Network

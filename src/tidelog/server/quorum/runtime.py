@@ -11,7 +11,7 @@ import asyncio
 import itertools
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 
 from tidelog.consensus.effects import NEVER, Effects, FetchedAppend, LeaderChangeAppend, Leadership, SnapshotChunk
@@ -33,6 +33,7 @@ from tidelog.consensus.replica import QuorumReplica
 from tidelog.metadata.records import METADATA_VERSION
 from tidelog.metadata.snapshot_file import CorruptSnapshot
 from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.model.ports import Clock, Randomness
 from tidelog.protocol.messages.describe_quorum_request import DescribeQuorumRequest
 from tidelog.protocol.messages.describe_quorum_response import DescribeQuorumResponse

@@ -8,13 +8,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tidelog.consensus.messages import SnapshotId
 from tidelog.consensus.snapshots import SnapshotRules
 from tidelog.metadata.records import metadata_version
 from tidelog.metadata.snapshot import image_records
 from tidelog.metadata.snapshot_file import encode_snapshot
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.model.ports import Clock
 from tidelog.server.quorum.metadata import MetadataFollower
 from tidelog.server.quorum.quorum_log import QuorumLog

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tidelog.consensus.effects import Send
 from tidelog.consensus.messages import Answered, Event, Failed
 from tidelog.consensus.settings import QuorumSettings
 from tidelog.consensus.wire import QuorumWire
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.network.client_connection import CannotConnect, ConnectionProblem, UnsupportedByBroker
 from tidelog.protocol.api import response_class
 from tidelog.server.quorum.peers import Peers

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tidelog.metadata.image import ClusterImage, PartitionImage, TopicImage
 from tidelog.model.ids import TopicPartition, Uuid, format_uuid
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.records.batch import CorruptBatch
 from tidelog.server.replicas.replica import Replica
 from tidelog.storage.directories.log_directory import LoadReport, LogDirectory

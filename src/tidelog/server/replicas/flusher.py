@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.model.ports import Clock
 from tidelog.server.replicas.replica import Replica
 from tidelog.storage.files.filesystem import StorageFailure

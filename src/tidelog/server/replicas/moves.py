@@ -11,9 +11,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tidelog.model.ids import TopicPartition, Uuid
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.partition.throttle import RateLimit
 from tidelog.server.replicas.placement import ReplicaPlacement, directory_id
 from tidelog.server.replicas.registry import Replicas

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tidelog.metadata.image import LOST_DIRECTORY, MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY, ClusterImage
 from tidelog.model.ids import TopicPartition, Uuid
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.server.configuration.live import LiveConfig
 from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replicas.replica import Replica

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 
 from tidelog.metadata.image import UNASSIGNED_DIRECTORY, ClusterImage, LeaderRecovery, PartitionImage, TopicImage
 from tidelog.model.ids import TopicPartition, Uuid
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.server.configuration.live import LiveConfig
 from tidelog.server.configuration.topic_settings import TopicSettings
 from tidelog.server.replicas.flusher import ReplicaFlusher

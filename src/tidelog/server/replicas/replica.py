@@ -13,12 +13,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tidelog.metadata.image import PartitionImage
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import NO_LEADER_EPOCH, TopicPartition
 from tidelog.model.invariants import require
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.model.ports import Clock
 from tidelog.partition.producers import AppendOrigin, AppendRefusal
 from tidelog.partition.progress import Eligible, PartitionProgress, everybody_eligible, follower_high_watermark

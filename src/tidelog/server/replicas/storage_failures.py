@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.server.observability.metrics import Metrics
 from tidelog.storage.files.filesystem import DiskFull, StorageFailure
 

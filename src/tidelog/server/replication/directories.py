@@ -11,10 +11,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition, Uuid, format_uuid
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.network.client_connection import ConnectionProblem, UnsupportedByBroker
 from tidelog.protocol.messages.assign_replicas_to_dirs_request import (
     AssignReplicasToDirsRequest,

@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 
 from tidelog.metadata.image import Endpoint
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.model.ports import Randomness
 from tidelog.network.client_connection import (
     ClientConnection,

@@ -8,9 +8,9 @@ only what differs is sent, and most replicas do not differ, so looking costs fou
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.server.replicas.replica import Replica
 from tidelog.server.replication.session import FollowerSession
 

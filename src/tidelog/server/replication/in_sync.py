@@ -10,10 +10,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tidelog.metadata.image import LeaderRecovery
 from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.network.client_connection import ConnectionProblem, UnsupportedByBroker
 from tidelog.protocol.messages.alter_partition_request import (
     AlterPartitionRequest,

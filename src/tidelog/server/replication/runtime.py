@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tidelog.config.catalogue.cluster import RACK_AWARE_SELECTOR
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.server.configuration.live import LiveConfig
 from tidelog.server.fetching.nearby import THE_LEADER, nearby_replica
 from tidelog.server.replicas.registry import Replicas

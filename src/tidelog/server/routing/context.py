@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.model.principal import Principal
 from tidelog.network.frame_receiver import Frame
 from tidelog.network.server_connection import ServerConnection

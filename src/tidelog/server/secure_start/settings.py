@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from tidelog.config.listeners import SecurityProtocol
+from tidelog.model.lazy_dataclasses import dataclass
 
 ADMIN = "admin"
 NODE = "node"

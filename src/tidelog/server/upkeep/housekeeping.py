@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.server.configuration.live import LiveConfig
 from tidelog.server.replicas.flusher import ReplicaFlusher
 from tidelog.server.replicas.registry import Replicas

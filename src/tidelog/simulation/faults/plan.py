@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+
+from tidelog.model.lazy_dataclasses import dataclass
 
 
 class FaultKind(StrEnum):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
 
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.simulation.machines.loop import SimulatedLoop
 
 # Where wall clocks begin: some day in 2023, so that timestamps look like timestamps.

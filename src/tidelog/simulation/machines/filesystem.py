@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.records.batch import Buffer
 from tidelog.simulation.checks.trace import Trace
 from tidelog.simulation.machines.disk import Disk, DiskDirectory, DiskFile

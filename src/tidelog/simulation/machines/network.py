@@ -15,8 +15,9 @@ import random
 import ssl
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.network.handshakes import CurrentContext
 from tidelog.network.port import SYSTEM_SIZED, AnyProtocol, Listening
 from tidelog.simulation.checks.trace import Trace

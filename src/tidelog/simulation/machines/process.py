@@ -10,9 +10,11 @@ import asyncio
 import contextvars
 import os
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum, auto
 from typing import Any
+
+from tidelog.model.lazy_dataclasses import dataclass
 
 CURRENT: contextvars.ContextVar[Process | None] = contextvars.ContextVar("tidelog_simulated_process", default=None)
 

@@ -10,10 +10,11 @@ import asyncio
 import contextvars
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum, auto
 from typing import Any, Protocol
 
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.simulation.machines.loop import SimulatedLoop
 from tidelog.simulation.machines.process import Process
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tidelog.model.errors import ErrorCode
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.network.client_connection import ClientConnection, ConnectionSettings, open_connection
 from tidelog.protocol.api import response_class
 from tidelog.protocol.messages import alter_configs_request, incremental_alter_configs_request

@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.network.client_connection import (
     ClientConnection,
     ConnectionLost,

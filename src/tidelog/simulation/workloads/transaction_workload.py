@@ -10,12 +10,13 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.config import client_config
 from tidelog.client.consumer import Consumer
 from tidelog.model.ids import TopicPartition
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.simulation.checks.checkers import derive
 from tidelog.simulation.checks.history import (
     Acknowledged,

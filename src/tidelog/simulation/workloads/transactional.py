@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeVar
 
 from tidelog.client.cluster.cluster import Cluster, CoordinatorKind
@@ -18,6 +18,7 @@ from tidelog.client.errors import ClientError, NoBrokerAvailable, known_code
 from tidelog.client.offsets.group_metadata import ConsumerGroupMetadata
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.network.client_connection import ConnectionProblem
 from tidelog.protocol.messages.add_offsets_to_txn_request import AddOffsetsToTxnRequest
 from tidelog.protocol.messages.add_offsets_to_txn_response import AddOffsetsToTxnResponse

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tidelog.client.consumer.fetched import ConsumerRecord
 from tidelog.client.errors import ClientError
 from tidelog.model.errors import ApiError
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.network.client_connection import ConnectionProblem
 from tidelog.simulation.checks.history import History, Isolation, Read
 from tidelog.simulation.machines.world import SimulatedClient

@@ -10,11 +10,12 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tidelog.client.consumer import Consumer
 from tidelog.client.producer.producer import Delivery, Producer
 from tidelog.model.ids import TopicPartition
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.simulation.checks.history import (
     Acknowledged,
     Guarantee,

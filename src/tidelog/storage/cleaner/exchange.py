@@ -10,8 +10,7 @@ segments or the new one. Whatever else changes the log revokes a compaction that
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.storage.cleaner.compaction import Compaction, CompactionLimits, CompactionRevoked, CompactionTask
 from tidelog.storage.cleaner.gaps import KnownGaps
 from tidelog.storage.directories.disk_health import DiskGuard

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.storage.log.config import LogConfig
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.partition.transactions import AbortedTransaction
 from tidelog.records.batch import BatchHeader, Buffer
 from tidelog.records.control import read_end_transaction_marker

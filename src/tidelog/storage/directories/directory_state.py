@@ -15,10 +15,11 @@ import json
 import logging
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from tidelog.model.ids import TopicPartition, Uuid, format_uuid, parse_uuid
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.storage.files.file_names import (
     LEADER_EPOCH_CHECKPOINT,
     METADATA_SNAPSHOT_SUFFIX,

@@ -14,9 +14,10 @@ as a whole, which says so by its guard.
 from __future__ import annotations
 
 import errno
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import TracebackType
 
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.storage.files.filesystem import TOO_MANY_OPEN_FILES, DiskFull, StorageFailure, means_full
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tidelog.model.ids import Uuid, format_uuid, parse_uuid
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.storage.directories.checkpoints import CorruptCheckpoint
 from tidelog.storage.files.file_names import META_PROPERTIES, STATE_FILE
 from tidelog.storage.files.filesystem import FileSystem, read_whole, replace_file

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tidelog.model.ids import TopicPartition, Uuid
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.storage.directories.partition_metadata import write_partition_metadata
 from tidelog.storage.files.filesystem import FileSystem
 from tidelog.storage.log.config import LogConfig

@@ -7,8 +7,8 @@ lets readers that hold such a file finish.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.storage.files.filesystem import FileSystem
 
 

@@ -20,9 +20,10 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeVar
 
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.model.unread import BytesChanged
 from tidelog.storage.files.filesystem import TOO_MANY_OPEN_FILES
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from tidelog.model.lazy_dataclasses import dataclass
 
 MAX_LONG = (1 << 63) - 1
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tidelog.model.ids import TopicPartition
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.model.ports import Randomness
 from tidelog.storage.directories.disk_health import DiskHealth
 from tidelog.storage.files.file_names import marked_directory

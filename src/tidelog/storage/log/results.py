@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.model.unread import UnreadBytes
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tidelog.model.ids import TopicPartition
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.model.topics import CLUSTER_METADATA_TOPIC
 from tidelog.storage.directories.checkpoints import CorruptCheckpoint, read_offset_checkpoint
 from tidelog.storage.directories.directory_state import (

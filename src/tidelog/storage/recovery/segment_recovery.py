@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.partition.leader_epochs import LeaderEpochs
 from tidelog.partition.producers import ProducerStates
 from tidelog.partition.transactions import AbortedTransaction

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from struct import Struct
 
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.partition.leader_epochs import LeaderEpochs
 from tidelog.partition.producers import ProducerStates
 from tidelog.records.batch import HEADER_SIZE, BatchHeader, CorruptBatch
