@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -80,7 +80,7 @@ def fuzz(directory: Path, *, frames: int, seed: int, progress: Callable[[str], N
     def send_all(process: psutil.Process) -> tuple[list[FrameSender], int]:
         return _send_all(port, controller_port, frames, seed, process, progress)
 
-    return beside_another_client(directory, port, properties, send_all)
+    return beside_another_client(directory, port, properties, send_all, [controller_port])
 
 
 def beside_another_client(
@@ -88,14 +88,15 @@ def beside_another_client(
     port: int,
     properties: Mapping[str, str],
     disturb: Callable[[psutil.Process], tuple[list[FrameSender], int]],
+    more_ports: Sequence[int] = (),
 ) -> FuzzReport:
-    """Start a node with these properties, and a client on its listener at `port`, while `disturb` does what it does; it
-    returns what has sent frames, and the most memory that it saw the process use."""
+    """Start a node with these properties, which also listens at `more_ports`, and a client of it at `port`, while
+    `disturb` does what it does; it returns what has sent frames, and the most memory that it saw the process use."""
     command = [tidelog_command(), "up", "--port", str(port), "--data-dir", str(directory / "data")]
     for name, value in properties.items():
         command += ["--override", f"{name}={value}"]
     log = directory / "tidelog.log"
-    with running_server(command, port=port, output=log):
+    with running_server(command, port=port, output=log, more_ports=more_ports):
         process = _process_at(port)
         report_file = directory / "bystander.json"
         bystander = subprocess.Popen(

@@ -76,7 +76,7 @@ def besiege(
         sender.close()
         return [sender], highest
 
-    return beside_another_client(directory, port, properties, disturb)
+    return beside_another_client(directory, port, properties, disturb, [gate, tls])
 
 
 class HalfOpenHandshakes:

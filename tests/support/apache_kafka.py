@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from support.download_cache import Unavailable, cached, run_downloader
-from support.processes import free_port, running_server, wait_for_server
+from support.processes import free_port, running_server
 
 KAFKA_VERSION = "4.3.1"
 # A fixed cluster id (16 bytes, URL-safe base64), so that the files of two runs differ less.
@@ -176,9 +176,8 @@ def running_apache_kafka_nodes(
     command = java_command(jars, str(source), CLUSTER_ID, *files, options=options)
     output = directory / "kafka.log"
     first, *others = (broker for broker, _ in ports.values())
-    with running_server(command, port=first, output=output, within_seconds=START_TIMEOUT_SECONDS) as process:
-        for port in others:
-            wait_for_server(process, port, within_seconds=START_TIMEOUT_SECONDS, output=output)
+    within = START_TIMEOUT_SECONDS
+    with running_server(command, port=first, output=output, within_seconds=within, more_ports=others):
         yield {number: f"127.0.0.1:{broker}" for number, (broker, _) in ports.items()}
 
 

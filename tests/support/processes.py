@@ -105,14 +105,20 @@ def start_process(
 
 
 def wait_for_server(
-    process: subprocess.Popen[bytes], port: int, *, within_seconds: float = HANG_SECONDS, output: Path
+    process: subprocess.Popen[bytes],
+    port: int,
+    *,
+    within_seconds: float = HANG_SECONDS,
+    output: Path,
+    more_ports: Sequence[int] = (),
 ) -> None:
-    """Return once the process accepts connections on `port`; raise with its output if it ends or takes too long."""
+    """Return once the process accepts connections on `port` and `more_ports`, which open one after the other; raise
+    with its output if it ends or takes too long."""
 
     def answers() -> bool:
         if process.poll() is not None:
             raise ProcessFailed(f"{process.args!r} ended with {process.returncode}:\n{tail(output)}")
-        return accepts_connections(port)
+        return all(map(accepts_connections, (port, *more_ports)))
 
     try:
         wait_until(answers, within_seconds=within_seconds, what=f"a connection to port {port}")
@@ -141,10 +147,11 @@ def running_server(
     within_seconds: float = HANG_SECONDS,
     directory: Path | None = None,
     environment: Mapping[str, str] | None = None,
+    more_ports: Sequence[int] = (),
 ) -> Iterator[subprocess.Popen[bytes]]:
     process = start_process(command, output=output, directory=directory, environment=environment)
     try:
-        wait_for_server(process, port, within_seconds=within_seconds, output=output)
+        wait_for_server(process, port, within_seconds=within_seconds, output=output, more_ports=more_ports)
         yield process
     finally:
         stop_process(process)

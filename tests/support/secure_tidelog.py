@@ -26,7 +26,8 @@ class SecureTidelog:
 def running_secure(directory: Path, *options: str, nodes: int = 1) -> Iterator[SecureTidelog]:
     port, data_dir = _free_ports(nodes), directory / "data"
     command = [tidelog_command(), "up", "--secure", "--port", str(port), "--data-dir", str(data_dir), *options]
-    with running_server(command, port=port + nodes - 1, output=directory / "tidelog.log"):
+    others = range(port + 1, port + nodes)
+    with running_server(command, port=port, output=directory / "tidelog.log", more_ports=others):
         files = data_dir / "security" / "librdkafka.conf"
         wait_until(files.exists, what=f"that {files} is written")
         servers = ",".join(f"127.0.0.1:{port + number}" for number in range(nodes))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from support.apache_kafka import CLUSTER_ID, START_TIMEOUT_SECONDS, java_command, run_tool
-from support.processes import free_port, running_server, wait_for_server
+from support.processes import free_port, running_server
 
 from tidelog.security.certificates import DevelopmentAuthority
 
@@ -71,9 +71,8 @@ def running_secured_kafka(jars: Path, directory: Path) -> Iterator[SecuredKafka]
     command = java_command(jars, "kafka.Kafka", str(configuration))
     output = directory / "kafka.log"
     first, *others = (ports[name] for name in LISTENERS)
-    with running_server(command, port=first, output=output, within_seconds=START_TIMEOUT_SECONDS) as process:
-        for port in others:
-            wait_for_server(process, port, within_seconds=START_TIMEOUT_SECONDS, output=output)
+    within = START_TIMEOUT_SECONDS
+    with running_server(command, port=first, output=output, within_seconds=within, more_ports=others):
         yield SecuredKafka(
             addresses={name: f"{HOST}:{port}" for name, port in ports.items()},
             authority=authority,

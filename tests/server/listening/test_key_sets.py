@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from server.listening.conftest import SecuredBroker, secured_broker
 from server.listening.test_sasl_gate import is_served, principals
-from support.processes import HANG_SECONDS
+from support.processes import HANG_SECONDS, accepts_connections, free_port
 from support.raw_client import raw_client
 from support.sasl_client import Refused, authenticate, unsecured_token
 
@@ -97,11 +97,13 @@ class KeyServer:
     def __init__(self) -> None:
         self.content = b""
         self.asked = 0
+        self.before_answer: Callable[[], None] = lambda: None
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 outer.asked += 1
+                outer.before_answer()
                 self.send_response(200 if outer.content else 503)
                 self.end_headers()
                 self.wfile.write(outer.content)
@@ -131,6 +133,19 @@ async def eventually_logged_in(broker: SecuredBroker, token: str) -> None:
     deadline = time.monotonic() + HANG_SECONDS
     while not await log_in(broker, token):
         assert time.monotonic() < deadline
+
+
+async def test_no_listener_is_open_before_all_are_prepared(provider: KeyServer) -> None:
+    """Whoever waits for one of the ports may use the others at once."""
+    open_port, secured_port = free_port(), free_port()
+    open_meanwhile: list[bool] = []
+    provider.before_answer = lambda: open_meanwhile.append(accepts_connections(open_port))
+    provider.content = key_set(new_key("a"))
+    listeners = f"PLAINTEXT://127.0.0.1:{open_port},SECURED://127.0.0.1:{secured_port}"
+    async with secured_broker("SASL_PLAINTEXT", listeners=listeners, **listener(provider.url)):
+        assert open_meanwhile == [False]
+        assert accepts_connections(open_port)
+        assert accepts_connections(secured_port)
 
 
 async def test_an_address_that_answers_later(provider: KeyServer) -> None:

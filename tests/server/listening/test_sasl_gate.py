@@ -42,7 +42,7 @@ def principals(broker: SecuredBroker) -> list[Principal]:
 
 def outcomes(broker: SecuredBroker, outcome: str) -> float | None:
     labels = {"listener": "SECURED", "outcome": outcome}
-    return broker.broker.running.node.metrics.registry.get_sample_value("tidelog_authentications_total", labels)
+    return broker.broker.running.node.metrics.registry().get_sample_value("tidelog_authentications_total", labels)
 
 
 async def is_served(client: RawClient) -> bool:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import urllib.request
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.error import URLError
 from urllib.parse import unquote, urlsplit
 
 from tidelog.config.definitions import InvalidConfig
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.security.jwt_tokens import InvalidKeySet, JwtExpectations, JwtLibraryMissing, JwtValidator
 from tidelog.security.oauthbearer import BearerToken, TokenRefusal
 

@@ -1,7 +1,7 @@
-"""What one listener asks of its clients: a TLS context, the mechanisms of SASL, or nothing.
+"""What one listener asks of its clients: a TLS context, the mechanisms of SASL, or both.
 
 All of it is made when the listener opens, and made again when its properties or its files have changed. Connections
-that exist keep what they began with.
+that exist keep what they began with. Listeners without TLS and SASL have none of it, and do not import it.
 """
 
 from __future__ import annotations
@@ -10,40 +10,23 @@ import asyncio
 import logging
 import os
 import ssl
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
 from tidelog.config.broker import BrokerConfig
 from tidelog.config.definitions import InvalidConfig
 from tidelog.config.listeners import Listener
-from tidelog.model.ports import Clock, Randomness
 from tidelog.network.server_connection import RequestService
 from tidelog.network.tls import server_context
 from tidelog.network.tls_settings import TlsSettings
 from tidelog.security.principal_mapping import InvalidMappingRules, PrincipalMapper
 from tidelog.server.configuration.tls_properties import listener_tls
 from tidelog.server.listening.certificate_gate import CertificateGate
-from tidelog.server.listening.mechanisms import Credentials, ListenerMechanisms
+from tidelog.server.listening.mechanisms import ListenerMechanisms
 from tidelog.server.listening.sasl_gate import DEADLINE_SECONDS, LARGEST_FRAME_BYTES, Newcomers, SaslGate, SaslRules
-from tidelog.server.observability.metrics import Metrics
+from tidelog.server.listening.security_sources import SecuritySources
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SecuritySources:
-    """Where listeners find what they need to know who connects."""
-
-    # As it is now.
-    config: Callable[[], BrokerConfig]
-    credentials: Credentials
-    clock: Clock
-    randomness: Randomness
-    metrics: Metrics
-    # Credentials are there once this is set; None if they are there from the beginning.
-    ready: asyncio.Event | None = None
 
 
 class _Stamp(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from tidelog.config.broker import BrokerConfig
 from tidelog.config.definitions import InvalidConfig
@@ -16,7 +17,10 @@ from tidelog.network.port import Listening, Network
 from tidelog.network.request_memory import RequestMemory
 from tidelog.network.server_connection import RequestService, ServerConnection
 from tidelog.server.failures import StartFailure, reason
-from tidelog.server.listening.listener_security import ListenerSecurity, SecuritySources
+from tidelog.server.listening.security_sources import SecuritySources
+
+if TYPE_CHECKING:
+    from tidelog.server.listening.listener_security import ListenerSecurity
 
 logger = logging.getLogger(__name__)
 
@@ -42,18 +46,14 @@ class Listeners:
         sources: SecuritySources,
     ) -> None:
         """Raises StartFailure."""
+        # All are prepared before the first is opened: whoever sees one of them may count on the others.
+        prepared = [(listener, await self._prepare(listener, sources)) for listener in listeners]
         staging = StagingArea()
-        for listener in listeners:
-            security = ListenerSecurity(listener, sources)
-            try:
-                await security.prepare()
-            except InvalidConfig as error:
-                raise StartFailure(f"the listener {listener} cannot be opened: {error}") from None
-            self._secured.append(security)
-            tls = security.context if listener.protocol.uses_tls else None
+        for listener, security in prepared:
+            tls = security.context if security is not None and listener.protocol.uses_tls else None
             factory = _factory(listener, security, service, staging, memory)
             self._listening[listener.name] = await self._open(factory, listener, tls)
-        if any(listener.protocol.uses_tls or listener.protocol.uses_sasl for listener in listeners):
+        if self._secured:
             self._watching = asyncio.create_task(self._watch())
 
     async def refresh(self) -> None:
@@ -69,6 +69,21 @@ class Listeners:
             except Exception:
                 # The next look may succeed.
                 logger.exception("the certificates of the listeners could not be looked at")
+
+    async def _prepare(self, listener: Listener, sources: SecuritySources) -> ListenerSecurity | None:
+        """Raises StartFailure."""
+        if not listener.protocol.uses_tls and not listener.protocol.uses_sasl:
+            return None
+        # Most of `tidelog.security` is behind it, which other listeners do not need.
+        from tidelog.server.listening.listener_security import ListenerSecurity
+
+        security = ListenerSecurity(listener, sources)
+        self._secured.append(security)
+        try:
+            await security.prepare()
+        except InvalidConfig as error:
+            raise StartFailure(f"the listener {listener} cannot be opened: {error}") from None
+        return security
 
     async def _open(
         self, factory: Callable[[], ServerConnection], listener: Listener, tls: CurrentContext | None
@@ -106,13 +121,13 @@ class Listeners:
 
 def _factory(
     listener: Listener,
-    security: ListenerSecurity,
+    security: ListenerSecurity | None,
     service: RequestService,
     staging: StagingArea,
     memory: RequestMemory,
 ) -> Callable[[], ServerConnection]:
     def connection() -> ServerConnection:
-        own_service = security.service_for_connection(service)
+        own_service = service if security is None else security.service_for_connection(service)
         return ServerConnection(own_service, staging, memory, listener.name, listener.protocol)
 
     return connection

@@ -19,15 +19,13 @@ from tidelog.security.sasl_session import EnabledMechanism
 from tidelog.security.scram import (
     NONCE_BYTES,
     SCRAM_MECHANISMS,
-    ScramCredential,
     ScramMechanism,
     ScramServerExchange,
     scram_nonce,
 )
 from tidelog.security.unsecured_tokens import InvalidTokenOption, UnsecuredTokenValidator
 from tidelog.server.listening.key_sets import KeySet, RemoteKeySet
-
-Credentials = Callable[[ScramMechanism, str], ScramCredential | None]
+from tidelog.server.listening.security_sources import Credentials
 
 
 class ListenerMechanisms:
