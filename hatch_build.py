@@ -39,7 +39,7 @@ ROOT = Path(__file__).parent
 SOURCES = ROOT / "src"
 KEPT = ROOT / "build" / "hot_path"
 RECORDS = SOURCES / "tidelog" / "records"
-MODULES = ("decoding", "encoding", "column_loops", "hashing", "checking", "row_digest")
+MODULES = ("decoding", "encoding", "column_loops", "hashing", "checking", "row_digest", "filtering")
 MESSAGE_CODEC = "tidelog.protocol.native.message_codec"
 SWITCH = "TIDELOG_PURE_PYTHON"
 

@@ -6,6 +6,7 @@
     validation.py        what a broker checks before it appends
     produce_rules.py     what a topic requires of produced records
     produced_records.py  one produced batch: unpacked, checked, packed again
+    checksum.py          the CRC of batches
     compression.py       the codecs, in the framings of Kafka's clients
     unpacking.py         decompression piece by piece, in bounded memory
     columns.py           records as columns in Arrow's memory layout
@@ -16,7 +17,7 @@
     varint.py            variable-length integers
     implementation.py    compiled loops or plain Python
     source_digest.py     whether a compiled loop matches its source
-    checking.py column_loops.py decoding.py encoding.py row_digest.py
+    checking.py column_loops.py decoding.py encoding.py filtering.py row_digest.py
                          the loops themselves
 
 Modules with a `.pxd` are compiled if a C compiler is available.

@@ -23,8 +23,9 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import NamedTuple
 
-from crc32c import crc32c
 from mypy_extensions import mypyc_attr
+
+from tidelog.records.checksum import crc32c
 
 Buffer = bytes | bytearray | memoryview
 

@@ -1,8 +1,8 @@
 """Which code runs for each record: the compiled loops, or the same source in plain Python.
 
-Import `checking`, `column_loops`, `decoding`, `encoding`, `hashing` and `row_digest` from here. A compiled twin is used
-if it exists and was built from the current source; one built from another source is ignored, because it might do what
-the source no longer says. That is decided for each module separately: both kinds give the same results.
+Import `checking`, `column_loops`, `decoding`, `encoding`, `filtering`, `hashing` and `row_digest` from here. A compiled
+twin is used if it exists and was built from the current source; one built from another source is ignored, because it
+might do what the source no longer says. That is decided for each module separately: both kinds give the same results.
 TIDELOG_PURE_PYTHON=1 selects plain Python. `tidelog doctor` shows what was chosen, and why.
 """
 
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from tidelog.records.source_digest import source_digest
 
 if TYPE_CHECKING:
-    from tidelog.records import checking, column_loops, decoding, encoding, hashing, row_digest
+    from tidelog.records import checking, column_loops, decoding, encoding, filtering, hashing, row_digest
 
 __all__ = [
     "COMPILED",
@@ -28,11 +28,12 @@ __all__ = [
     "column_loops",
     "decoding",
     "encoding",
+    "filtering",
     "hashing",
     "row_digest",
 ]
 
-MODULES: Final = ("decoding", "encoding", "column_loops", "hashing", "checking", "row_digest")
+MODULES: Final = ("decoding", "encoding", "column_loops", "hashing", "checking", "row_digest", "filtering")
 SWITCH: Final = "TIDELOG_PURE_PYTHON"
 _REBUILD: Final = "rebuild it with: pip install --editable ."
 
@@ -86,5 +87,6 @@ if not TYPE_CHECKING:
     decoding = _chosen["decoding"]
     encoding = _chosen["encoding"]
     column_loops = _chosen["column_loops"]
+    filtering = _chosen["filtering"]
     hashing = _chosen["hashing"]
     row_digest = _chosen["row_digest"]

@@ -1,12 +1,13 @@
 """Where the records of a batch lie in its payload: enough to drop some of them and copy the others as bytes.
 
-Compaction looks at every record of a log but needs only its key and whether it has a value. Decoding and encoding of
-records is in `tidelog.records.record`.
+Compaction looks at every record of a log but needs only its key and whether it has a value. In ordinary batches the
+loops of `tidelog.records.filtering` find the same. What is here is for single records of large batches, and says what
+is wrong with damaged ones. Decoding and encoding of records is in `tidelog.records.record`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from tidelog.records.batch import (
     HEADER_SIZE,
@@ -91,28 +92,25 @@ def _iterate_spans(count: int, data: bytes) -> Iterator[RecordSpan]:
         raise CorruptBatch(HEADER_SIZE + position, f"{size - position} bytes follow the last record")
 
 
-def encode_spans(header: BatchHeader, payload: bytes, kept: Sequence[RecordSpan]) -> bytes:
-    """The batch with only these of its records, at least one: their bytes as they are, the rest as the header says.
+def damage_of(header: BatchHeader, payload: Buffer) -> CorruptBatch:
+    """Of a payload in which `tidelog.records.filtering` has found no records: what is wrong with it."""
+    try:
+        for _ in iterate_spans(header, bytes(payload)):
+            pass
+    except CorruptBatch as damage:
+        return damage
+    raise AssertionError("the records are not damaged")
+
+
+def encode_remaining(header: BatchHeader, records: Buffer, count: int, max_timestamp_delta: int) -> bytes:
+    """The batch with only `count` of its records, at least one: their bytes as they are, the rest as the header says.
 
     Offsets, the offset range, base timestamp and producer fields stay, so nothing inside of a record changes.
     """
-    pieces: list[Buffer] = []
-    view = memoryview(payload)
-    at = until = kept[0][0]
-    max_delta = kept[0][3]
-    for start, end, _, timestamp_delta, _, _ in kept:
-        if timestamp_delta > max_delta:
-            max_delta = timestamp_delta
-        if start != until:
-            pieces.append(view[at:until])
-            at = start
-        until = end
-    pieces.append(view[at:until])
-    data = b"".join(pieces)
     if header.attributes & TIMESTAMP_TYPE_MASK:
         max_timestamp = header.max_timestamp
     else:
-        max_timestamp = max(header.base_timestamp + max_delta, NO_TIMESTAMP)
-    rewritten = header._replace(max_timestamp=max_timestamp, record_count=len(kept))
+        max_timestamp = max(header.base_timestamp + max_timestamp_delta, NO_TIMESTAMP)
+    rewritten = header._replace(max_timestamp=max_timestamp, record_count=count)
     codec = Compression(header.compression)
-    return assemble_batch(rewritten, compress(codec, data) if codec else data)
+    return assemble_batch(rewritten, compress(codec, records) if codec else records)

@@ -31,7 +31,7 @@ def test_map_agrees_with_a_dictionary_until_it_is_full(
 
 def test_memory_is_bounded_and_well_used() -> None:
     keys = KeyMap(1 << 20, 0.9)
-    assert len(keys._table) <= 1 << 20
+    assert keys._table.nbytes <= 1 << 20
     # As many keys as Apache Kafka fits into the same memory, but for the few slots to the next prime.
     assert keys.capacity >= (1 << 20) // 24 * 0.9 - 100
     for number in range(keys.capacity):

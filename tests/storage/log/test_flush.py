@@ -100,6 +100,29 @@ def test_changed_epochs_are_written_without_waiting_for_data(harness: MakeHarnes
     assert h.log.recovery_point == 0
 
 
+def test_epochs_of_a_log_without_records_are_not_written_for_their_own_sake(harness: MakeHarness) -> None:
+    h = harness()
+    h.open()
+    h.log.assign_leader_epoch(3)
+    assert not h.log.flush_due(h.now)
+    h.append(b"x", epoch=3)
+    assert h.log.flush_due(h.now)
+
+
+def test_a_leader_of_an_empty_log_begins_again_after_a_crash(harness: MakeHarness) -> None:
+    """The first of its epochs was never written, and nothing is missing."""
+    h = harness()
+    h.open()
+    h.log.assign_leader_epoch(3)
+    assert not h.log.flush_due(h.now)
+    h.crash()
+    h.open()
+    assert not h.log.leader_epochs.entries
+    h.log.assign_leader_epoch(4)
+    h.append(b"x", epoch=4)
+    assert h.log.leader_epochs.entries == ((4, 0),)
+
+
 def test_epochs_are_safe_before_the_recovery_point_passes_them(harness: MakeHarness) -> None:
     """Recovery reads epochs from the batches above the recovery point only."""
     order: list[str] = []

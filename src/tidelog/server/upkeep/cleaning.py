@@ -1,7 +1,7 @@
 """Compacts the logs of compacted topics, the dirtiest first, without keeping the broker's clients waiting.
 
-The work is Python code, which cannot run beside the event loop's own: so it goes to a thread in slices of half a
-millisecond. A request waits for one slice at most, and the loop always comes first. What is done to a log, and which
+Part of the work is Python code, which cannot run beside the event loop's own: so it goes to a thread in slices of half
+a millisecond. A request waits for one slice at most, and the loop always comes first. What is done to a log, and which
 records stay, is in `tidelog.storage.cleaner`; segments are exchanged here, on the loop, between two reads.
 """
 
@@ -11,10 +11,11 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ParamSpec, TypeVar
 
 from tidelog.config.broker import BrokerConfig
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.model.ports import Clock
 from tidelog.records.batch import CorruptBatch
 from tidelog.server.configuration.live import LiveConfig

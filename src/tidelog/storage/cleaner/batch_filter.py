@@ -16,16 +16,19 @@ Apache Kafka; the next round removes it, unless it is the last one again.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass
+from dataclasses import field
 from typing import NamedTuple
 
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.partition.transactions import AbortedTransaction
 from tidelog.records.batch import BatchHeader, Buffer
+from tidelog.records.implementation import filtering
 from tidelog.records.record import decode_records, encode_retained, read_payload
-from tidelog.records.spans import RecordSpan, encode_spans, iterate_spans
-from tidelog.storage.cleaner.key_map import KeyMap
-from tidelog.storage.cleaner.large_batch import RECORDS_PER_STEP, rewrite, small_payload, survey
+from tidelog.records.spans import RecordSpan, encode_remaining
+from tidelog.storage.cleaner.key_map import RECORDS_PER_STEP, KeyMap
+from tidelog.storage.cleaner.large_batch import rewrite, small_payload, survey
 from tidelog.storage.cleaner.transactions import PassedTransactions
 
 
@@ -60,11 +63,14 @@ class FilteredBatch(NamedTuple):
     aborted: AbortedTransaction | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class BatchFilter:
     keys: KeyMap
     transactions: PassedTransactions
     rules: RetentionRules
+    # Used again for each batch: the records of it that stay, and what `filtering.keep_records` counts.
+    _room: bytearray = field(default_factory=bytearray, init=False)
+    _totals: memoryview = field(default_factory=lambda: memoryview(array("q", [0] * 4)), init=False)
 
     def filter(self, header: BatchHeader, batch: Buffer) -> Generator[int, None, FilteredBatch]:
         """Must be called for all batches in order. Raises CorruptBatch."""
@@ -78,18 +84,39 @@ class BatchFilter:
         payload = small_payload(header, batch)
         if payload is None:
             return (yield from self._filter_large(header, batch))
-        kept, tombstones = yield from self._choose(header, payload)
-        count = header.record_count
+        yield from self._copy_remaining(header, payload)
+        totals = self._totals
+        count, kept = header.record_count, totals[filtering.KEPT]
+        remaining = memoryview(self._room)[: totals[filtering.WRITTEN]]
         if not kept:
             return FilteredBatch(self._emptied(header), count, 0)
-        if tombstones and not header.has_delete_horizon:
+        if totals[filtering.TOMBSTONES] and not header.has_delete_horizon:
             horizon = self.rules.now_ms + self.rules.delete_retention_ms
-            chosen = {header.base_offset + span[2] for span in kept}
-            records = [record for record in decode_records(header, payload) if record.offset in chosen]
-            return FilteredBatch(encode_retained(header, records, delete_horizon_ms=horizon), count, len(kept))
-        if len(kept) == count:
+            records = decode_records(header._replace(record_count=kept), bytes(remaining))
+            return FilteredBatch(encode_retained(header, records, delete_horizon_ms=horizon), count, kept)
+        if kept == count:
             return FilteredBatch(batch, count, count)
-        return FilteredBatch(encode_spans(header, payload, kept), count, len(kept))
+        return FilteredBatch(encode_remaining(header, remaining, kept, totals[filtering.MAX_DELTA]), count, kept)
+
+    def _copy_remaining(self, header: BatchHeader, payload: Buffer) -> Generator[int, None, None]:
+        """The records that stay come into the room, and what there is to know of them into the totals."""
+        rules, keys, totals = self.rules, self.keys, self._totals
+        totals[filtering.KEPT] = totals[filtering.TOMBSTONES] = 0
+        totals[filtering.MAX_DELTA] = totals[filtering.WRITTEN] = 0
+        if len(self._room) < len(payload):
+            self._room = bytearray(len(payload))
+        for count in keys.steps(header, payload):
+            keys.keep_step(
+                payload,
+                count,
+                base_offset=header.base_offset,
+                mapped_up_to=rules.mapped_up_to,
+                keeps_tombstones=self._keeps_tombstones(header),
+                output=self._room,
+                totals=totals,
+            )
+            if count == RECORDS_PER_STEP:
+                yield 0
 
     def _filter_large(self, header: BatchHeader, batch: Buffer) -> Generator[int, None, FilteredBatch]:
         stays = self._stays(header)
@@ -104,25 +131,12 @@ class BatchFilter:
         rewritten = yield from rewrite(header, batch, stays, found, horizon)
         return FilteredBatch(rewritten, count, found.kept)
 
-    def _choose(self, header: BatchHeader, payload: bytes) -> Generator[int, None, tuple[list[RecordSpan], bool]]:
-        """(the records that stay, whether tombstones are among them)."""
-        stays = self._stays(header)
-        kept: list[RecordSpan] = []
-        tombstones = False
-        for number, span in enumerate(iterate_spans(header, payload)):
-            if stays(span):
-                kept.append(span)
-                tombstones = tombstones or not span[5]
-            if number % RECORDS_PER_STEP == RECORDS_PER_STEP - 1:
-                yield 0
-        return kept, tombstones
-
     def _stays(self, header: BatchHeader) -> Callable[[RecordSpan], bool]:
         rules = self.rules
         last_offset_of = self.keys.get
         base_offset = header.base_offset
         mapped_up_to = rules.mapped_up_to
-        keeps_tombstones = not header.has_delete_horizon or rules.now_ms < header.base_timestamp
+        keeps_tombstones = self._keeps_tombstones(header)
 
         def stays(span: RecordSpan) -> bool:
             _, _, offset_delta, _, key, has_value = span
@@ -132,6 +146,9 @@ class BatchFilter:
             )
 
         return stays
+
+    def _keeps_tombstones(self, header: BatchHeader) -> bool:
+        return not header.has_delete_horizon or self.rules.now_ms < header.base_timestamp
 
     def _filter_marker(self, header: BatchHeader, batch: Buffer) -> FilteredBatch:
         rules = self.rules

@@ -16,19 +16,18 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import TracebackType
 from typing import NamedTuple
 
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.partition.leader_epochs import LeaderEpochs
 from tidelog.partition.transactions import AbortedTransaction
 from tidelog.records.batch import BatchHeader, Buffer, CorruptBatch, parse_header
-from tidelog.records.spans import RecordSpan, iterate_spans
 from tidelog.storage.cleaner.batch_filter import BatchFilter, LastRecord, RetentionRules
 from tidelog.storage.cleaner.gaps import KnownGaps
 from tidelog.storage.cleaner.grouping import group_segments
-from tidelog.storage.cleaner.key_map import SLOT_SIZE, KeyMap
-from tidelog.storage.cleaner.large_batch import RECORDS_PER_STEP, iterate_records, small_payload
+from tidelog.storage.cleaner.key_map import RECORDS_PER_STEP, SLOT_SIZE, KeyMap
+from tidelog.storage.cleaner.large_batch import LARGE_RECORDS_PER_STEP, iterate_records, small_payload
 from tidelog.storage.cleaner.transactions import PassedTransactions
 from tidelog.storage.directories.disk_health import DiskGuard
 from tidelog.storage.files.file_names import CLEANED_SUFFIX, SWAP_SUFFIX
@@ -158,19 +157,35 @@ class Compaction:
         keys = self._keys
         first_dirty_offset = self.task.first_dirty_offset
         header = batch.header
-        base_offset = header.base_offset
         try:
-            for count, (_, _, offset_delta, _, key, _) in enumerate(_spans_of(header, batch.data), 1):
-                offset = base_offset + offset_delta
-                if key is not None and offset >= first_dirty_offset:
-                    if keys.full:
-                        return False
-                    keys.put(key, offset)
-                    self.cleaned_up_to = offset + 1
-                if count % RECORDS_PER_STEP == 0:
+            payload = small_payload(header, batch.data)
+            if payload is None:
+                return (yield from self._map_large(header, batch.data))
+            for count in keys.steps(header, payload):
+                had_room, last_offset = keys.put_step(
+                    count, base_offset=header.base_offset, first_offset=first_dirty_offset
+                )
+                if last_offset >= 0:
+                    self.cleaned_up_to = last_offset + 1
+                if not had_room:
+                    return False
+                if count == RECORDS_PER_STEP:
                     yield 0
         except CorruptBatch as problem:
             raise self._damaged(number, position=batch.position, problem=problem) from problem
+        return True
+
+    def _map_large(self, header: BatchHeader, data: Buffer) -> Generator[int, None, bool]:
+        keys = self._keys
+        for count, (_, (_, _, offset_delta, _, key, _)) in enumerate(iterate_records(header, data), 1):
+            offset = header.base_offset + offset_delta
+            if key is not None and offset >= self.task.first_dirty_offset:
+                if keys.full:
+                    return False
+                keys.put(key, offset)
+                self.cleaned_up_to = offset + 1
+            if count % LARGE_RECORDS_PER_STEP == 0:
+                yield 0
         return True
 
     # Step 2
@@ -305,13 +320,6 @@ class Compaction:
 
     def _damaged(self, number: int, *, position: int, problem: CorruptBatch) -> DamagedSegment:
         return DamagedSegment(self.task.segments[number].log_path, position, problem.reason)
-
-
-def _spans_of(header: BatchHeader, data: Buffer) -> Iterator[RecordSpan]:
-    payload = small_payload(header, data)
-    if payload is not None:
-        return iterate_spans(header, payload)
-    return (span for _, span in iterate_records(header, data))
 
 
 class RevocableGuard:

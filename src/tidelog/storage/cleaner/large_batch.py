@@ -30,7 +30,7 @@ LARGE_BYTES: Final = 1 << 20
 
 _NO_LIMIT: Final = 1 << 62
 _LONGEST_NUMBER: Final = 10
-RECORDS_PER_STEP: Final = 64
+LARGE_RECORDS_PER_STEP: Final = 64
 
 
 class Survey(NamedTuple):
@@ -41,8 +41,10 @@ class Survey(NamedTuple):
     max_timestamp: int
 
 
-def small_payload(header: BatchHeader, batch: Buffer) -> bytes | None:
+def small_payload(header: BatchHeader, batch: Buffer) -> Buffer | None:
     """The decompressed records of a batch that is not large; None if it is. Raises CorruptBatch."""
+    if not header.compression and len(batch) <= HEADER_SIZE + LARGE_BYTES:
+        return memoryview(batch)[HEADER_SIZE:]
     try:
         return read_payload(header, batch, LARGE_BYTES, check_crc=False)
     except UnpacksTooLarge:
@@ -92,7 +94,7 @@ def survey(header: BatchHeader, batch: Buffer, stays: Callable[[RecordSpan], boo
             kept += 1
             tombstones = tombstones or not span[5]
             max_timestamp = max(max_timestamp, header.base_timestamp + span[3])
-        if number % RECORDS_PER_STEP == RECORDS_PER_STEP - 1:
+        if number % LARGE_RECORDS_PER_STEP == LARGE_RECORDS_PER_STEP - 1:
             yield 0
     return Survey(kept, tombstones, max_timestamp)
 
@@ -112,7 +114,7 @@ def rewrite(
     for number, (record, span) in enumerate(iterate_records(header, batch)):
         if stays(span):
             packed.append(packer.add(_shifted(record, span[3] + shift) if shift else record))
-        if number % RECORDS_PER_STEP == RECORDS_PER_STEP - 1:
+        if number % LARGE_RECORDS_PER_STEP == LARGE_RECORDS_PER_STEP - 1:
             yield 0
     packed.append(packer.finish())
     stamped = header.attributes & TIMESTAMP_TYPE_MASK

@@ -9,9 +9,10 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tidelog.model.ids import TopicPartition, Uuid, format_uuid
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.model.ports import Randomness
 from tidelog.model.topics import CLUSTER_METADATA_TOPIC
 from tidelog.storage.directories.checkpoints import CorruptCheckpoint
@@ -77,7 +78,7 @@ def _is_retired(names: Iterable[str], topic_partition: TopicPartition) -> bool:
 
 class LogDirectory:
     """Used by one thread at a time, except for `checkpoints`, and for `create_logs`, which is about logs that nobody
-    uses yet."""
+    uses yet and which several threads may call at the same time, each for other logs."""
 
     def __init__(
         self, environment: LogEnvironment, lock: Lock, meta: MetaProperties | None, evidence: Evidence | None = None

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.partition.leader_epochs import LeaderEpochs
 from tidelog.storage.directories.checkpoints import write_leader_epoch_checkpoint
 from tidelog.storage.directories.disk_health import DiskGuard
@@ -79,7 +79,10 @@ class LogFlusher:
     def is_due(self, config: LogConfig, log_end_offset: int, *, now_ms: int) -> bool:
         if self.running is not None:
             return False
-        return self.epochs.changed or self._target(config, log_end_offset, now_ms=now_ms) > self.recovery_point
+        # Without records the table says nothing: the next leader of an empty log begins at its end again. So it is not
+        # written for each of thousands of new logs, but with the first records.
+        is_changed = self.epochs.changed and log_end_offset > 0
+        return is_changed or self._target(config, log_end_offset, now_ms=now_ms) > self.recovery_point
 
     def start(self, config: LogConfig, log_end_offset: int, *, now_ms: int, everything: bool) -> Flush | None:
         if self.running is not None:

@@ -12,9 +12,8 @@ from bisect import bisect_right, insort
 from collections.abc import Iterable
 from struct import Struct
 
-from crc32c import crc32c
-
 from tidelog.partition.producer_entry import SnapshotEntry
+from tidelog.records.checksum import crc32c
 from tidelog.storage.files.file_names import SNAPSHOT_SUFFIX, segment_prefix
 from tidelog.storage.files.filesystem import FileSystem, read_whole, replace_file
 
