@@ -31,6 +31,7 @@ _REBUILD: Final = "rebuild with: pip install --editable ."
 # (decision 36).
 MODULES: Final = (
     "tidelog.client.consumer.fetched",
+    "tidelog.client.consumer.iteration",
     "tidelog.client.consumer.positions",
     "tidelog.client.consumer.reader",
     "tidelog.client.producer.batches",
@@ -115,6 +116,7 @@ MODULES: Final = (
     "tidelog.storage.segments.segment",
     "tidelog.storage.segments.segments",
     "tidelog.sync.handover",
+    "tidelog.sync.read_ahead",
 )
 
 

@@ -9,14 +9,17 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.present import present
+from support.processes import HANG_SECONDS
 
 import tidelog
-from tidelog.client.errors import ProducerClosed, RecordTooLarge, WrongUse
+import tidelog.sync.consumer
+from tidelog.client.errors import ConsumerClosed, ProducerClosed, RecordTooLarge, WrongUse
 from tidelog.model.ids import TopicPartition
 from tidelog.records.record import encode_batch
 from tidelog.sync import Admin, Consumer, ForkedClient, Producer
@@ -226,6 +229,99 @@ def test_seeking_in_one_partition_loses_and_repeats_nothing_of_another(servers: 
             read.append(next(consumer))
         assert consumer.position(kept) == 100
     assert [record.offset for record in read if record.topic_partition == kept] == list(range(100))
+
+
+def test_most_lists_need_nothing_of_the_loops_thread(servers: str, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tidelog.sync.consumer, "_LEND_SECONDS", HANG_SECONDS)
+    with Producer(servers) as producer:
+        for number in range(300):
+            producer.send(topic, b"%d" % number, partition=0)
+
+    with reader(topic, servers) as consumer:
+        offsets = [record.offset for record in consumer.poll(timeout_ms=60_000, max_records=1)]
+        with monkeypatch.context() as patched:
+            patched.setattr(consumer, "_run", None)
+            for _ in range(20):
+                offsets += [record.offset for record in consumer.poll(max_records=5)]
+            offsets += [record.offset for record in itertools.islice(consumer, 9)]
+        assert offsets == list(range(110))
+        assert consumer.position(TopicPartition(topic, 0)) == 110
+        assert consumer.poll(max_records=1)[0].offset == 110
+
+
+def test_the_loops_thread_is_asked_again_after_a_while(
+    servers: str, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only there rebalances, automatic commits and failures are looked after."""
+    monkeypatch.setattr(tidelog.sync.consumer, "_LEND_SECONDS", 0.0)
+    with Producer(servers) as producer:
+        for number in range(20):
+            producer.send(topic, b"%d" % number, partition=0)
+    place = TopicPartition(topic, 0)
+
+    options = {"group_id": f"{topic}-group", "enable_auto_commit": True, "auto_commit_interval_ms": 1}
+    with reader(topic, servers, **options) as consumer:
+        offsets: list[int] = []
+        committed = 0
+        while len(offsets) < 20:
+            offsets += [record.offset for record in consumer.poll(timeout_ms=60_000, max_records=2)]
+            found = consumer.committed(place)
+            # The records of the last list are not processed before the next call.
+            assert (found[place].offset if found else 0) <= len(offsets) - 2
+            committed = max(committed, found[place].offset if found else 0)
+    assert offsets == list(range(20))
+    assert committed > 0
+
+
+def test_a_rebalance_between_two_lists_loses_and_repeats_nothing(servers: str, topic: str) -> None:
+    with Producer(servers) as producer:
+        for number in range(2_000):
+            producer.send(topic, b"%d" % number, partition=number % 2)
+    options = {"group_id": f"{topic}-group", "heartbeat_interval_ms": 100}
+
+    with reader(topic, servers, **options) as first:
+        seen = first.poll(timeout_ms=60_000, max_records=1)
+        with reader(topic, servers, **options) as second:
+            deadline = time.monotonic() + HANG_SECONDS
+            others: list[tidelog.ConsumerRecord] = []
+            while not (others and len(seen) + len(others) >= 2_000):
+                assert time.monotonic() < deadline, f"{len(seen)} and {len(others)} records were read"
+                seen += first.poll(timeout_ms=10, max_records=1 if not others else 500)
+                others += second.poll(timeout_ms=10, max_records=500)
+            assert len(first.assignment()) == 1
+    read = [present(record.value) for record in seen + others]
+    assert sorted(read) == sorted(b"%d" % number for number in range(2_000))
+
+
+def test_closing_ends_the_iteration_of_another_thread(servers: str, topic: str) -> None:
+    with Producer(servers) as producer:
+        producer.send(topic, b"only", partition=0)
+    seen: list[bytes | None] = []
+    begun = threading.Event()
+
+    def read(consumer: Consumer) -> None:
+        for record in consumer:
+            seen.append(record.value)
+            begun.set()
+
+    with reader(topic, servers) as consumer:
+        thread = threading.Thread(target=read, args=(consumer,), daemon=True)
+        thread.start()
+        assert begun.wait(HANG_SECONDS)
+    thread.join(HANG_SECONDS)
+    assert not thread.is_alive()
+    assert seen == [b"only"]
+
+
+def test_a_closed_consumer_gives_nothing_that_was_lent(servers: str, topic: str) -> None:
+    with Producer(servers) as producer:
+        for number in range(10):
+            producer.send(topic, b"%d" % number, partition=0)
+    with reader(topic, servers) as consumer:
+        assert next(consumer).offset == 0
+    assert list(consumer) == []
+    with pytest.raises(ConsumerClosed):
+        consumer.poll()
 
 
 def test_columns_follow_what_was_handed_out(servers: str, topic: str) -> None:

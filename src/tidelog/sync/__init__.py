@@ -13,7 +13,8 @@ client may be used from any thread, one thread at a time for reading. It must no
 
     producer.py    `Producer`: `send` does not wait
     handover.py    its records on their way to the loop's thread, in bulk
-    consumer.py    iteration takes records in bulk
+    consumer.py    `Consumer`: most calls need nothing of the loop's thread
+    read_ahead.py  replies that are lent to the reader's thread, which decodes them
     admin.py       `Admin`
     background.py  the event loop in its thread, and how calls get there and back
 """

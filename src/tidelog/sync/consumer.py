@@ -1,6 +1,9 @@
-"""The synchronous `Consumer`. Iteration takes records from the loop's thread in bulk.
+"""The synchronous `Consumer`. The loop's thread lends whole replies to the reader's, which decodes them.
 
-What was taken but not handed out yet does not count as read: `commit`, `position` and `close` know of it.
+So most calls of `poll`, and most steps of an iteration, do not cross between the threads, and records are decoded while
+the next ones are received. What was lent but not handed out does not count as read: every call that has to do with
+positions gives it back first. What is left after a while is given back, too, because rebalances, commits and failures
+are looked after on the loop's thread only.
 """
 
 from __future__ import annotations
@@ -8,22 +11,26 @@ from __future__ import annotations
 import asyncio
 import inspect
 import re
-from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import ParamSpec
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from time import monotonic
+from typing import ParamSpec, TypeVar
 
 from tidelog.client.config import Options, OptionValue, given_options
 from tidelog.client.consumer import Consumer as AsyncConsumer
 from tidelog.client.consumer.fetched import ConsumerRecord
-from tidelog.client.errors import ApiTimeout
+from tidelog.client.errors import ConsumerClosed
 from tidelog.client.offsets.committed import OffsetAndMetadata, OffsetToCommit
 from tidelog.model.ids import TopicPartition
 from tidelog.sync.background import Client, blocking, on_loop
+from tidelog.sync.read_ahead import Iteration, ReadAhead
 
 Listener = Callable[[Collection[TopicPartition]], None]
 CommitCallback = Callable[[Mapping[TopicPartition, OffsetAndMetadata], Exception | None], None]
 Parameters = ParamSpec("Parameters")
+Taken = TypeVar("Taken")
 
+# So long records are handed out at most without asking the loop's thread: short beside all intervals of a group.
+_LEND_SECONDS = 0.1
 # How long one look for records waits while nothing comes: short enough that an interruption is noticed.
 _LOOK_MS = 500.0
 
@@ -43,25 +50,29 @@ class Consumer(Client[AsyncConsumer]):
         **options: OptionValue,
     ) -> None:
         """`call_timeout`: seconds after which any call gives up with TimeoutError, whatever the options allow."""
-        self._taken: deque[ConsumerRecord] = deque()
+        self._ahead = ReadAhead()
+        self._iteration = Iteration(self._ahead, self.__next__)
+        # When the loop's thread has to be asked again, whatever is left of what it has lent.
+        self._lent_until = 0.0
         self._closed = False
         given = given_options(bootstrap_servers, config, options)
         super().__init__(lambda: AsyncConsumer(*topics, config=given), call_timeout)
 
-    def _first_taken(self) -> dict[TopicPartition, int]:
-        """Of each partition with records that are not handed out yet, the offset of the first."""
-        first: dict[TopicPartition, int] = {}
-        for record in self._taken:
-            first.setdefault(record.topic_partition, record.offset)
-        return first
-
     def _give_back(self) -> None:
-        """The reader goes on where the records that were handed out end."""
-        assigned = self._wrapped.assignment()
-        for partition, offset in self._first_taken().items():
-            if partition in assigned:
-                self._wrapped.seek(partition, offset)
-        self._taken.clear()
+        """On the loop's thread: positions are behind what was handed out, and the reader goes on from there."""
+        removed = self._ahead.remove()
+        self._wrapped._take_back(removed.lent, removed.unread)
+
+    async def _borrow(self, timeout_ms: float) -> bool:
+        """On the loop's thread, where nothing can come between lending and taking note of it, not even Ctrl-C."""
+        removed = self._ahead.remove()
+        self._wrapped._take_back(removed.lent, removed.unread)
+        if removed.unreadable is not None:
+            raise self._wrapped._unreadable(*removed.unreadable)
+        lent = await self._wrapped._lend(timeout_ms)
+        self._ahead.add(lent)
+        self._lent_until = monotonic() + _LEND_SECONDS
+        return bool(lent)
 
     start = blocking(AsyncConsumer.start)
 
@@ -73,23 +84,38 @@ class Consumer(Client[AsyncConsumer]):
 
     # -- reading -------------------------------------------------------------------------------------------------
 
-    def __iter__(self) -> Consumer:
-        return self
+    def __iter__(self) -> Iterator[ConsumerRecord]:
+        return self._iteration
 
     def __next__(self) -> ConsumerRecord:
         """The next record, however long it takes; the iteration ends when the consumer is closed."""
-        while not self._taken:
+        while (record := self._ahead.next_record()) is None:
             if self._closed:
                 raise StopIteration
-            self._taken.extend(self._run(lambda: self._wrapped.poll(timeout_ms=_LOOK_MS)))
-        return self._taken.popleft()
+            try:
+                self._taken(self._ahead.take_for_iteration, self._wrapped._limit(None), _LOOK_MS)
+            except ConsumerClosed:
+                if not self._closed:
+                    raise
+        return record
 
     def poll(self, *, timeout_ms: float = 1_000, max_records: int | None = None) -> list[ConsumerRecord]:
         """Some records as soon as there are any; an empty list when the time is over."""
-        if self._taken:
-            wanted = len(self._taken) if max_records is None else min(max_records, len(self._taken))
-            return [self._taken.popleft() for _ in range(wanted)]
-        return self._run(lambda: self._wrapped.poll(timeout_ms=timeout_ms, max_records=max_records))
+        return self._taken(self._ahead.take, self._wrapped._limit(max_records), timeout_ms) or []
+
+    def _taken(self, take: Callable[[int], Taken], limit: int, timeout_ms: float) -> Taken | None:
+        """What `take` gets as soon as it gets anything; None when the time is over."""
+        self._check_process()
+        if monotonic() < self._lent_until and (taken := take(limit)):
+            return taken
+        deadline = monotonic() + timeout_ms / 1000
+        while True:
+            left_ms = max(deadline - monotonic(), 0) * 1000
+            if not self._run(lambda left_ms=left_ms: self._borrow(left_ms)):  # type: ignore[misc]
+                return None
+            # A reply may hold nothing that the reader gets to see, or begin with what cannot be read.
+            if taken := take(limit):
+                return taken
 
     getmany = blocking(AsyncConsumer.getmany, first=_give_back)
     fetch_arrow = blocking(AsyncConsumer.fetch_arrow, first=_give_back)
@@ -108,6 +134,7 @@ class Consumer(Client[AsyncConsumer]):
         """As `tidelog.Consumer.subscribe`. The listeners are called on a thread of their own while the reader waits,
         so they may commit and ask, but not read.
         """
+        self._call(self._give_back)
         self._call(
             self._wrapped.subscribe,
             topics,
@@ -128,21 +155,13 @@ class Consumer(Client[AsyncConsumer]):
     subscription = on_loop(AsyncConsumer.subscription)
     assignment = on_loop(AsyncConsumer.assignment)
     enforce_rebalance = on_loop(AsyncConsumer.enforce_rebalance)
-    lag = on_loop(AsyncConsumer.lag)
+    lag = on_loop(AsyncConsumer.lag, first=_give_back)
 
-    def position(self, partition: TopicPartition, *, timeout_ms: float | None = None) -> int:
-        """The offset of the next record that the reader gets."""
-        first = self._first_taken().get(partition)
-        return self._run(lambda: self._wrapped.position(partition, timeout_ms=timeout_ms)) if first is None else first
+    position = blocking(AsyncConsumer.position, first=_give_back)
 
     # -- commits -------------------------------------------------------------------------------------------------
 
-    def commit(
-        self, offsets: Mapping[TopicPartition, OffsetToCommit] | None = None, *, timeout_ms: float | None = None
-    ) -> None:
-        """Commit where the reader is, or these offsets: of the next records to read."""
-        chosen = self._run(lambda: self._read_so_far(offsets))
-        self._run(lambda: self._wrapped.commit(chosen, timeout_ms=timeout_ms))
+    commit = blocking(AsyncConsumer.commit, first=_give_back)
 
     def commit_async(
         self, offsets: Mapping[TopicPartition, OffsetToCommit] | None = None, callback: CommitCallback | None = None
@@ -150,23 +169,8 @@ class Consumer(Client[AsyncConsumer]):
         """Commit without waiting. `callback(offsets, error)` is called on a thread of its own, inside of a later call
         of the reader.
         """
-        chosen = self._run(lambda: self._read_so_far(offsets))
-        self._call(self._wrapped.commit_async, chosen, _beside(callback))
-
-    async def _read_so_far(
-        self, offsets: Mapping[TopicPartition, OffsetToCommit] | None
-    ) -> Mapping[TopicPartition, OffsetToCommit] | None:
-        """What the user wants to commit: the positions are behind what was taken, which is not handed out yet."""
-        if offsets is not None or not self._taken:
-            return offsets
-        positions: dict[TopicPartition, OffsetToCommit] = dict(self._first_taken())
-        for partition in self._wrapped.assignment():
-            if partition not in positions:
-                try:
-                    positions[partition] = await self._wrapped.position(partition, timeout_ms=0)
-                except ApiTimeout:
-                    continue
-        return positions
+        self._call(self._give_back)
+        self._call(self._wrapped.commit_async, offsets, _beside(callback))
 
     metrics = on_loop(AsyncConsumer.metrics)
     committed = blocking(AsyncConsumer.committed)

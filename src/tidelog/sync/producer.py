@@ -93,10 +93,12 @@ class Producer(Client[AsyncProducer]):
             None if timestamp_ms is None else index(timestamp_ms),
         )
 
-    def publish(self, topic: str, partition: int, batch: bytes | bytearray | memoryview) -> BlockingDelivery:
+    def publish(
+        self, topic: str, partition: int, batch: bytes | bytearray | memoryview, *, in_place: bool = False
+    ) -> BlockingDelivery:
         """Send one record batch that was encoded elsewhere; see `tidelog.Producer.publish`."""
         delivery = BlockingDelivery(self, None)
-        delivery.taken(self._run(lambda: self._wrapped.publish(topic, partition, batch)), None)
+        delivery.taken(self._run(lambda: self._wrapped.publish(topic, partition, batch, in_place=in_place)), None)
         return delivery
 
     def flush(self) -> None:

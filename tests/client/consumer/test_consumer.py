@@ -9,7 +9,7 @@ from support.cutting_proxy import CuttingProxy, running_proxy
 from support.processes import HANG_SECONDS, free_port
 from support.reading import at_least, divided, fill, members, poll_all, poll_until, reader, topic_with, values
 
-from tidelog import Broker
+from tidelog import Broker, Consumer, Producer
 from tidelog.client.admin import Admin
 from tidelog.client.consumer.fetched import ConsumerRecord
 from tidelog.client.errors import CommitFailed, ConsumerClosed, NoOffsetForPartition, WrongUse
@@ -77,6 +77,69 @@ async def test_who_is_cancelled_between_two_chunks_loses_no_record(admin: Admin,
             await waiting
         seen += [await anext(consumer) for _ in range(20)]
     assert values(seen) == list(range(30))
+
+
+async def test_who_is_cancelled_while_nothing_comes_loses_no_record(admin: Admin, servers: str, unique: str) -> None:
+    await topic_with(admin, servers, unique, 1)
+    async with reader(servers, unique) as consumer, asyncio.timeout(HANG_SECONDS):
+        assert (await anext(consumer)).offset == 0
+        waiting: asyncio.Task[ConsumerRecord] = asyncio.create_task(anext(consumer))
+        # So that it has looked around, found nothing, and waits.
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        async with Producer(servers) as producer:
+            await (await producer.send(unique, b"1"))
+        assert (await anext(consumer)).offset == 1
+
+
+async def test_closing_ends_an_iteration_that_waits(admin: Admin, servers: str, unique: str) -> None:
+    await topic_with(admin, servers, unique, 3)
+    seen = asyncio.Event()
+
+    async def read(consumer: Consumer) -> list[int]:
+        offsets = []
+        async for record in consumer:
+            offsets.append(record.offset)
+            if len(offsets) == 3:
+                seen.set()
+        return offsets
+
+    async with reader(servers, unique) as consumer, asyncio.timeout(HANG_SECONDS):
+        reading = asyncio.create_task(read(consumer))
+        await seen.wait()
+        await consumer.close()
+        assert await reading == [0, 1, 2]
+        with pytest.raises(StopAsyncIteration):
+            await anext(consumer)
+
+
+async def test_what_happens_between_two_records_of_an_iteration_counts_at_once(
+    admin: Admin, servers: str, unique: str
+) -> None:
+    await topic_with(admin, servers, unique, 10)
+    place = TopicPartition(unique, 0)
+    offsets = []
+    async with reader(servers, unique) as consumer, asyncio.timeout(HANG_SECONDS):
+        async for record in consumer:
+            offsets.append(record.offset)
+            if len(offsets) == 2:
+                consumer.seek(place, 7)
+            elif len(offsets) == 4:
+                offsets += [record.offset for record in await consumer.poll(max_records=1)]
+                consumer.pause(place)
+                assert await consumer.poll(timeout_ms=0) == []
+                consumer.resume(place)
+                consumer.seek_to_beginning(place)
+            elif len(offsets) == 7:
+                break
+        offsets.append((await anext(consumer)).offset)
+        # Two steps that are asked for before either is awaited are two records.
+        one, other = anext(consumer), anext(consumer)
+        offsets += [(await other).offset, (await one).offset]
+    assert offsets == [0, 1, 7, 8, 9, 0, 1, 2, 3, 4]
 
 
 async def test_poll_gives_no_more_than_asked_for(admin: Admin, servers: str, unique: str) -> None:

@@ -103,6 +103,16 @@ def test_damage_is_found_by_the_checksum() -> None:
     assert read(FetchedPartition(PARTITION, 0, bytes(batch(0, b"abc")), check_crcs=False)) == [(0, b"abc")]
 
 
+def test_records_before_the_damage_are_handed_out_first() -> None:
+    damaged = bytearray(batch(0, b"a", b"b") + batch(2, b"c"))
+    damaged[-1] ^= 1
+    fetched = FetchedPartition(PARTITION, 0, bytes(damaged))
+    assert [record.value for record in fetched.take(500).records] == [b"a", b"b"]
+    assert (fetched.next_offset, fetched.exhausted) == (2, False)
+    with pytest.raises(CorruptBatch):
+        fetched.take(500)
+
+
 def test_markers_are_never_seen_but_passed() -> None:
     data = batch(0, b"a", producer_id=1, transactional=True) + marker(1, 1, commit=True) + batch(2, b"b")
     for fetched in (FetchedPartition(PARTITION, 0, data), FetchedPartition(PARTITION, 0, data, aborted=[])):

@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 
 from tidelog.client.cluster.metadata import PartitionMetadata
 from tidelog.client.consumer.columns import as_record_batch
-from tidelog.client.consumer.fetched import FetchedPartition
+from tidelog.client.consumer.fetched import ConsumerRecord, FetchedPartition
 from tidelog.client.consumer.positions import Positions
 from tidelog.client.consumer.reader import Reader
 from tidelog.client.errors import ClientError
 from tidelog.model.ids import TopicPartition
+from tidelog.records.batch import CorruptBatch
 from tidelog.records.record import encode_batch
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -218,3 +219,117 @@ def test_no_more_than_two_replies_wait() -> None:
     entry.add_fetched(FetchedPartition(A, 4, batch(4, 4)))
     assert not entry.may_fetch()
     assert entry.fetch_offset == 8
+
+
+# -- lent to another thread ------------------------------------------------------------------------------------------
+
+
+def offsets(records: list[ConsumerRecord]) -> list[int]:
+    return [record.offset for record in records]
+
+
+def test_positions_move_when_what_was_lent_is_back() -> None:
+    positions = positions_with(a=10, b=2)
+    reader = Reader(positions, 500)
+    of_a, of_b = reader.lend()
+    assert offsets(of_a.take(6)) == [0, 1, 2, 3, 4, 5]
+    assert offsets(of_b.take(500)) == [0, 1]
+    assert of_b.take(500) == []
+    assert (positions.of(A).position, positions.of(B).position) == (0, 0)
+
+    reader.take_back([of_a, of_b], [])
+
+    assert (positions.of(A).position, positions.of(B).position) == (6, 2)
+    assert offsets(reader.take(500)) == [6, 7, 8, 9]
+
+
+def test_records_that_come_back_unread_are_the_next_to_be_read() -> None:
+    positions = positions_with(a=10, b=2)
+    reader = Reader(positions, 500)
+    lent = reader.lend()
+    taken = lent[0].take(6) + lent[1].take(2)
+    reader.take_back(lent, taken[5:])
+    assert (positions.of(A).position, positions.of(B).position) == (5, 0)
+
+    lent = reader.lend()
+    assert [offsets(each.take(3)) for each in lent] == [[5], [0, 1]]
+    assert offsets(lent[0].take(3)) == [6, 7, 8]
+    reader.take_back(lent, [])
+    assert [(record.partition, record.offset) for record in reader.take(500)] == [(0, 9)]
+
+
+def test_a_seek_makes_what_was_lent_worthless() -> None:
+    positions = positions_with(a=10)
+    reader = Reader(positions, 500)
+    lent = reader.lend()
+    taken = lent[0].take(6)
+    positions.of(A).seek(3)
+    reader.take_back(lent, taken[2:])
+    assert positions.of(A).position == 3
+    assert not positions.of(A).has_records
+
+
+def test_partitions_that_are_gone_when_they_come_back_are_forgotten() -> None:
+    positions = positions_with(a=10)
+    reader = Reader(positions, 500)
+    lent = reader.lend()
+    positions.assign([])
+    reader.take_back(lent, lent[0].take(6))
+    assert reader.lend() == []
+
+
+def test_paused_partitions_are_not_lent() -> None:
+    positions = positions_with(a=10, b=2)
+    reader = Reader(positions, 500)
+    reader.pause(A)
+    assert [each.entry.partition for each in reader.lend()] == [B]
+
+
+def test_what_is_lent_counts_as_fetched() -> None:
+    positions = positions_with(a=10)
+    entry = positions.of(A)
+    reader = Reader(positions, 500)
+    lent = reader.lend()
+    assert entry.may_fetch()
+    entry.add_fetched(FetchedPartition(A, 10, batch(10, 4)))
+    assert not entry.may_fetch(), "one is being read, and one comes next"
+    reader.take_back(lent, [])
+    assert not entry.may_fetch()
+    assert offsets(reader.take(500)) == list(range(14))
+
+
+def test_what_cannot_be_read_is_reported_behind_what_can_and_fetched_again() -> None:
+    positions = positions_with(a=0)
+    entry = positions.of(A)
+    entry.seek(0)
+    damaged = bytearray(batch(0, 4) + batch(4, 4))
+    damaged[-1] ^= 1
+    entry.add_fetched(FetchedPartition(A, 0, damaged))
+    reader = Reader(positions, 500)
+    (lent,) = reader.lend()
+    assert offsets(lent.take(4)) == [0, 1, 2, 3]
+    for _ in range(2):
+        with pytest.raises(CorruptBatch) as raised:
+            lent.take(4)
+    reader.take_back([lent], [])
+    problem = reader.unreadable(lent, raised.value)
+    assert "t-0 cannot be read at offset 4" in str(problem)
+    assert (entry.position, entry.fetch_offset, entry.has_records) == (4, 4, False)
+
+
+@given(st.lists(st.tuples(st.integers(1, 7), st.booleans(), st.integers(0, 4)), max_size=30))
+def test_lending_and_taking_back_loses_and_repeats_nothing(steps: list[tuple[int, bool, int]]) -> None:
+    positions = positions_with(a=23, b=9)
+    reader = Reader(positions, 500)
+    read: dict[int, list[int]] = {0: [], 1: []}
+    for limit, by_iteration, unread in steps:
+        lent = reader.lend()
+        taken = [record for each in lent for record in each.take(limit)]
+        kept = len(taken) - min(unread, len(taken)) if by_iteration else len(taken)
+        reader.take_back(lent, taken[kept:])
+        for record in taken[:kept]:
+            read[record.partition].append(record.offset)
+        assert [positions.of(A).position, positions.of(B).position] == [len(read[0]), len(read[1])]
+    for record in reader.take(500):
+        read[record.partition].append(record.offset)
+    assert read == {0: list(range(23)), 1: list(range(9))}

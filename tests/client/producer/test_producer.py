@@ -147,6 +147,19 @@ async def test_a_partition_can_be_named(admin: Admin, servers: str, unique: str)
             await producer.send(unique, b"x", partition=-1)
 
 
+@pytest.mark.parametrize(("in_place", "writable"), [(True, True), (True, False), (False, True)])
+async def test_published_batch_is_stamped_in_place_only_where_that_is_allowed(
+    servers: str, unique: str, in_place: bool, writable: bool
+) -> None:
+    batch = encode_batch([(1_700_000_000_000, None, b"x", ())])
+    given = memoryview(bytearray(batch) if writable else batch)
+    async with Producer(servers) as producer:
+        stored = await (await producer.publish(unique, 0, given, in_place=in_place))
+
+    assert stored.offset == 0
+    assert (bytes(given) != batch) == (in_place and writable)
+
+
 async def test_a_partition_that_was_added_is_waited_for(admin: Admin, servers: str, unique: str) -> None:
     await admin.create_topic(unique, partitions=1)
     async with Producer(servers) as producer:

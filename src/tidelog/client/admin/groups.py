@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
 from tidelog.client.cluster.cluster import Cluster, CoordinatorKind
 from tidelog.client.cluster.routing import ask_brokers, ask_coordinator, ask_coordinators
-from tidelog.client.consumer.group_protocol import decode_assignment
 from tidelog.client.errors import outcome, raise_for_code
 from tidelog.client.offsets.committed import OffsetAndMetadata, commit_offsets, fetch_committed
 from tidelog.client.offsets.group_metadata import ConsumerGroupMetadata
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.network.client_connection import UnsupportedByBroker
 from tidelog.protocol.messages.consumer_group_describe_request import ConsumerGroupDescribeRequest
 from tidelog.protocol.messages.consumer_group_describe_response import Assignment, ConsumerGroupDescribeResponse
@@ -220,6 +219,9 @@ def _partitions(assignment: Assignment) -> tuple[TopicPartition, ...]:
 
 
 def _classic_members(group: DescribedGroup) -> tuple[GroupMemberDescription, ...]:
+    # The consumer, which most commands and programs with an Admin do not need, comes with it.
+    from tidelog.client.consumer.group_protocol import decode_assignment
+
     return tuple(
         GroupMemberDescription(
             member_id=member.member_id,

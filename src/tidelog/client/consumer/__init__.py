@@ -8,7 +8,8 @@ truncation.py          asks new leaders whether they have what was read (KIP-320
 fetcher.py             fetches ahead of the reader
 fetch_session.py       incremental fetches (KIP-227). Pure
 fetched.py             a Fetch reply, taken apart as it is read
-reader.py              hands out what has been fetched. Pure
+reader.py              hands out what has been fetched, or lends it to another thread. Pure
+iteration.py           `async for`: what runs for each record
 columns.py             the same as `pyarrow.RecordBatch`
 commits.py             commits offsets
 questions.py           offsets and partitions that a user asks for

@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.config import Options, OptionValue, consumer_config, given_options
@@ -19,16 +19,17 @@ from tidelog.client.consumer.classic_member import ClassicMember
 from tidelog.client.consumer.commits import CommitCallback, Commits
 from tidelog.client.consumer.fetched import ConsumerRecord
 from tidelog.client.consumer.fetcher import RecordFetcher
+from tidelog.client.consumer.iteration import Iteration
 from tidelog.client.consumer.listeners import Holdings, Listener, RebalanceListeners
 from tidelog.client.consumer.member import GroupMember, MemberParts
 from tidelog.client.consumer.metrics import ConsumerMetrics
 from tidelog.client.consumer.positioning import Positioning
 from tidelog.client.consumer.positions import Positions
 from tidelog.client.consumer.questions import PartitionQuestions
-from tidelog.client.consumer.reader import Reader
+from tidelog.client.consumer.reader import Lent, Reader
 from tidelog.client.consumer.reconciling_member import ReconcilingMember
 from tidelog.client.consumer.subscription import Kind, Subscription
-from tidelog.client.errors import ApiTimeout, ConsumerClosed, NoBrokerAvailable, WrongUse, is_retriable
+from tidelog.client.errors import ApiTimeout, ClientError, ConsumerClosed, NoBrokerAvailable, WrongUse, is_retriable
 from tidelog.client.offsets.committed import OffsetAndMetadata, OffsetToCommit, as_offset, as_offsets, fetch_committed
 from tidelog.client.offsets.group_metadata import ConsumerGroupMetadata
 from tidelog.client.options import CONSUMER
@@ -76,14 +77,15 @@ class Consumer(PartitionQuestions):
         self._subscription = Subscription(self._cluster, exclude_internal_topics=self._config.exclude_internal_topics)
         self._commits = Commits(self._cluster, self._config, self._positions)
         self._holdings = Holdings(self._positions, self._commits)
-        self._positioning = Positioning(self._cluster, self._config, self._positions, self._news.set)
+        self._positioning = Positioning(self._cluster, self._config, self._positions, self._disturb)
         self._metrics = ConsumerMetrics(
             self._cluster.clock, self._positions, read_committed=self._config.read_committed
         )
         self._fetcher = RecordFetcher(
-            self._cluster, self._config, self._positions, self._positioning, self._news.set, self._metrics
+            self._cluster, self._config, self._positions, self._positioning, self._disturb, self._metrics
         )
         self._reader = Reader(self._positions, self._config.max_poll_records, self._metrics.consumed)
+        self._iteration = Iteration(self._reader, self._next_record, self._fetch_what_was_used_up)
         self._member: GroupMember | None = None
         # A part of a rebalance that has outlived the call that began it.
         self._step: asyncio.Task[None] | None = None
@@ -102,7 +104,7 @@ class Consumer(PartitionQuestions):
     async def start(self) -> None:
         await self._cluster.start()
         self._started = True
-        self._cluster.on_change(self._news.set)
+        self._cluster.on_change(self._disturb)
         if self._topics_at_start and self._subscription.kind is Kind.NOTHING:
             self.subscribe(self._topics_at_start)
 
@@ -115,7 +117,7 @@ class Consumer(PartitionQuestions):
         if self._closed:
             return
         self._closed = True
-        self._news.set()
+        self._disturb()
         try:
             if self._started:
                 await self._give_up_everything(leave_group)
@@ -164,11 +166,12 @@ class Consumer(PartitionQuestions):
                     group_id=self._config.group_id,
                     subscription=self._subscription,
                     holdings=self._holdings,
-                    on_news=self._news.set,
+                    on_news=self._disturb,
                 )
                 self._member = self._commits.member = kind(parts)
+                self._iteration.keep_up = self._keep_up_with_group
             self._member.subscription_changed()
-        self._news.set()
+        self._disturb()
 
     async def unsubscribe(self) -> None:
         """Leave the group, or give up what was assigned by hand. Afterwards anything else may be read."""
@@ -182,7 +185,7 @@ class Consumer(PartitionQuestions):
         self._check_open()
         self._subscription.to_partitions(partitions)
         self._positions.assign(partitions)
-        self._news.set()
+        self._disturb()
 
     def subscription(self) -> frozenset[str]:
         """The topics; with a pattern, those that have been found."""
@@ -206,7 +209,7 @@ class Consumer(PartitionQuestions):
         if place.offset < 0:
             raise WrongUse(f"{place.offset} is not an offset; use seek_to_beginning or seek_to_end")
         self._positions.of(partition).seek(place.offset, place.leader_epoch)
-        self._news.set()
+        self._disturb()
 
     def seek_to_beginning(self, *partitions: TopicPartition) -> None:
         self._seek_to(partitions, EARLIEST)
@@ -222,7 +225,7 @@ class Consumer(PartitionQuestions):
     def resume(self, *partitions: TopicPartition) -> None:
         for partition in partitions:
             self._positions.of(partition).paused = False
-        self._news.set()
+        self._disturb()
 
     def paused(self) -> frozenset[TopicPartition]:
         return frozenset(entry.partition for entry in self._positions if entry.paused)
@@ -289,26 +292,30 @@ class Consumer(PartitionQuestions):
             self._fetch_what_was_used_up()
         return rows
 
-    def __aiter__(self) -> Consumer:
-        return self
+    def __aiter__(self) -> AsyncIterator[ConsumerRecord]:
+        return self._iteration
 
-    async def __anext__(self) -> ConsumerRecord:
+    def __anext__(self) -> Coroutine[Any, Any, ConsumerRecord]:
+        return self._iteration.__anext__()
+
+    async def _next_record(self) -> ConsumerRecord:
+        """For an iteration that cannot just go on."""
+        reader = self._reader
         while True:
             if self._closed:
                 raise StopAsyncIteration
-            # This runs for each record: what is almost always true is asked in place.
-            if self._reader.chunk_is_done:
+            if reader.chunk_is_done:
                 # Requests go out and replies come in only when the event loop gets a turn. Before the next record is
                 # taken, because who is cancelled while it waits must not lose one.
-                self._reader.chunk_is_done = False
+                reader.chunk_is_done = False
                 await asyncio.sleep(0)
                 continue
             if self._member is not None:
-                self._keep_up_with_group(self._member)
+                self._keep_up_with_group()
             if self._step is None and not self._news.is_set():
-                record = self._reader.next_record()
-                if self._reader.used_up:
-                    self._fetch_what_was_used_up()
+                reader.undisturbed = True
+                record = reader.next_record()
+                self._fetch_what_was_used_up()
                 if record is not None:
                     return record
             await self._look_after_things(None)
@@ -346,6 +353,18 @@ class Consumer(PartitionQuestions):
     def metrics(self) -> dict[str, float]:
         """What this consumer has measured of itself, by Kafka's names: see `tidelog.client.consumer.metrics`."""
         return self._metrics.snapshot()
+
+    async def _lend(self, timeout_ms: float) -> list[Lent]:
+        """For `tidelog.sync`: like `poll`, but to be decoded on the thread of whoever reads."""
+        return await self._taken(self._reader.lend, timeout_ms)
+
+    def _take_back(self, lent: Collection[Lent], unread: Collection[ConsumerRecord]) -> None:
+        """For `tidelog.sync`: what became of what was lent, see `Reader.take_back`."""
+        self._reader.take_back(lent, unread)
+
+    def _unreadable(self, lent: Lent, error: Exception) -> ClientError:
+        """For `tidelog.sync`: what to raise about what was lent, is back, and cannot be read."""
+        return self._reader.unreadable(lent, error)
 
     def _check_invariants(self) -> None:
         """For simulations: raises InvariantBroken if what this consumer holds in memory cannot be right."""
@@ -392,6 +411,11 @@ class Consumer(PartitionQuestions):
             self._fetcher.fetch_what_is_wanted()
         return True
 
+    def _disturb(self) -> None:
+        """There is something to be looked after before the next record."""
+        self._news.set()
+        self._reader.undisturbed = False
+
     def _fetch_what_was_used_up(self) -> None:
         """While the user processes what it has got, the next records are on their way."""
         if self._reader.used_up:
@@ -406,6 +430,7 @@ class Consumer(PartitionQuestions):
                 if coroutine is None:
                     return True
                 self._step = asyncio.create_task(coroutine)
+                self._reader.undisturbed = False
             timeout = None if deadline is None else max(deadline - self._cluster.clock.monotonic_ms(), 0) / 1000
             done, _ = await asyncio.wait((self._step,), timeout=timeout)
             if not done:
@@ -413,10 +438,10 @@ class Consumer(PartitionQuestions):
             task, self._step = self._step, None
             task.result()
 
-    def _keep_up_with_group(self, member: GroupMember) -> None:
+    def _keep_up_with_group(self) -> None:
         """What was handed out before is processed now."""
-        if self._step is None:
-            member.polled()
+        if self._step is None and self._member is not None:
+            self._member.polled()
             self._commits.commit_if_due()
 
     def _raise_failures(self) -> None:
@@ -453,6 +478,7 @@ class Consumer(PartitionQuestions):
             step.cancel()
             await asyncio.gather(step, return_exceptions=True)
         member, self._member = self._member, None
+        self._iteration.keep_up = None
         if member is not None:
             try:
                 await member.leave(leave_group)
@@ -462,7 +488,7 @@ class Consumer(PartitionQuestions):
     def _seek_to(self, partitions: Collection[TopicPartition], place: int) -> None:
         for partition in partitions or self._positions.assigned:
             self._positions.of(partition).lose(place)
-        self._news.set()
+        self._disturb()
 
     async def _sleep(self, deadline: float | None) -> bool:
         """Wait for news; False when the time is over."""

@@ -86,13 +86,21 @@ class FetchedPartition:
         self._choose(_Transactions(aborted))
 
     def take(self, limit: int) -> Chunk:
-        """Up to `limit` records; fewer only when nothing is left."""
+        """Up to `limit` records; fewer only when nothing is left, or when the rest cannot be read.
+
+        Raises CorruptBatch when what comes next cannot be read.
+        """
         records: list[ConsumerRecord] = []
         epoch = self.end_epoch
         while len(records) < limit and self._at < len(self._batches):
             position, header = self._batches[self._at]
             if self._ready is None:
-                self._ready = self._decode(header, self._data[position : position + header.size])
+                try:
+                    self._ready = self._decode(header, self._data[position : position + header.size])
+                except CorruptBatch:
+                    if not records:
+                        raise
+                    break
                 self._ready_at = 0
             some = self._ready[self._ready_at : self._ready_at + limit - len(records)]
             records += some

@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tidelog.client.cluster.cluster import FETCHING, Cluster
 from tidelog.client.consumer.fetch_session import FetchRequestData, FetchSessionHandler, WantedPartition
@@ -22,6 +22,7 @@ from tidelog.client.errors import ClientError, LogTruncated, api_error
 from tidelog.client.options import ConsumerConfig
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import ZERO_UUID, TopicPartition, Uuid
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.network.client_connection import AuthenticationError, ConnectionProblem, UnsupportedByBroker
 from tidelog.protocol.messages.fetch_request import FetchRequest
 from tidelog.protocol.messages.fetch_response import FetchResponse, PartitionData
@@ -305,7 +306,7 @@ class RecordFetcher:
             # The replica may lag behind; the leader has the last word.
             entry.preferred_replica = None
             return
-        if entry.has_records:
+        if entry.has_records or entry.lent:
             # What has been fetched is read first.
             self._pause((entry,))
             return

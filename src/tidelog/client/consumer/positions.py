@@ -32,6 +32,7 @@ class PartitionPosition:
         "jumps",
         "last_stable_offset",
         "leader_epoch",
+        "lent",
         "log_start_offset",
         "not_before_ms",
         "partition",
@@ -58,7 +59,9 @@ class PartitionPosition:
         self.fetched: deque[FetchedPartition] = deque()
         # Records that an iteration has taken but not handed out, when the partition was paused. They come first.
         self.put_back: Chunk | None = None
-        # Counts what makes taken records worthless, such as a seek.
+        # Whether the first reply that waited is being read on another thread, see `reader.Lent`.
+        self.lent = False
+        # Counts what makes taken records worthless: a seek, or that the partition is no longer assigned.
         self.jumps = 0
         # A fetch failed: do not try before.
         self.not_before_ms = 0.0
@@ -126,7 +129,7 @@ class PartitionPosition:
         return chunk
 
     def may_fetch(self) -> bool:
-        if self.position is None or self.paused or len(self.fetched) >= MOST_FETCHED:
+        if self.position is None or self.paused or len(self.fetched) + self.lent >= MOST_FETCHED:
             return False
         return not self.fetched or self.fetched[-1].problem is None
 
@@ -171,6 +174,9 @@ class Positions:
         self._positions = {
             partition: before.get(partition) or PartitionPosition(partition) for partition in sorted(partitions)
         }
+        for partition, entry in before.items():
+            if partition not in self._positions:
+                entry.jumps += 1
 
     def of(self, partition: TopicPartition) -> PartitionPosition:
         try:

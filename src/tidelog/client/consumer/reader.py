@@ -1,21 +1,67 @@
 """Hands out what has been fetched: as lists, one by one, or undecoded. Moves positions as it does. No I/O.
 
 What was handed out counts as processed when the reader comes back; the position behind it may be committed then.
+
+A reader on another thread is lent whole replies (`lend`), and decodes them there. Positions move when it gives them
+back (`take_back`), so that nothing is committed that it has not got.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection
+from typing import Any, Final
 
-from tidelog.client.consumer.fetched import BatchChunk, Chunk, ConsumerRecord
+from tidelog.client.consumer.fetched import BatchChunk, Chunk, ConsumerRecord, FetchedPartition
 from tidelog.client.consumer.positions import NO_EPOCH, PartitionPosition, Positions
 from tidelog.client.errors import ClientError
 from tidelog.model.ids import TopicPartition
 from tidelog.records.batch import CorruptBatch
 
+_OFFSET: Final = ConsumerRecord._fields.index("offset")
+_LEADER_EPOCH: Final = ConsumerRecord._fields.index("leader_epoch")
+
 # Batches are taken by the number of their records; what was fetched is in memory anyway.
 _ANY_SIZE = sys.maxsize
+
+
+class Lent:
+    """What waited for one partition, for a reader on another thread. Nobody else looks at it until it is back."""
+
+    __slots__ = ("entry", "fetched", "jumps", "leader_epoch", "position", "ready", "taken")
+
+    def __init__(self, entry: PartitionPosition, ready: Chunk | None, fetched: FetchedPartition | None) -> None:
+        self.entry = entry
+        self.jumps = entry.jumps
+        # Decoded records come first, then the reply. None when nothing is left.
+        self.ready = ready
+        self.fetched = fetched
+        # Behind what was taken, as the position will be.
+        self.position: int | None = entry.position
+        self.leader_epoch = entry.leader_epoch
+        self.taken = 0
+
+    def take(self, limit: int) -> list[ConsumerRecord]:
+        """Up to `limit` records; none when nothing is left. Raises CorruptBatch and ClientError, each time anew."""
+        ready, fetched = self.ready, self.fetched
+        if ready is not None:
+            records = ready.records[:limit]
+            if len(records) == len(ready.records):
+                self.ready = None
+                self.position, self.leader_epoch = ready.next_offset, ready.leader_epoch
+            else:
+                self.ready = ready._replace(records=ready.records[limit:])
+                self.position, self.leader_epoch = records[-1].offset + 1, records[-1].leader_epoch
+        elif fetched is not None:
+            chunk = fetched.take(limit)
+            records = chunk.records
+            self.position, self.leader_epoch = chunk.next_offset, chunk.leader_epoch
+            if fetched.exhausted:
+                self.fetched = None
+        else:
+            records = []
+        self.taken += len(records)
+        return records
 
 
 class Reader:
@@ -29,6 +75,8 @@ class Reader:
         self.used_up = False
         # Whether an iteration has handed out a whole chunk: time for the event loop to send and receive.
         self.chunk_is_done = False
+        # Whether an iteration may go on without looking around first.
+        self.undisturbed = False
         self._on_taken = on_taken
         # The iteration's chunk: whose it is, at which jump of the partition it was taken, and the next record in it.
         self._entry: PartitionPosition | None = None
@@ -101,11 +149,56 @@ class Reader:
             entry.drop_fetched()
             self.used_up = True
 
+    def lend(self) -> list[Lent]:
+        """What comes next of each partition, for a reader on another thread. It has to be back before more is lent."""
+        self._put_back()
+        lent: list[Lent] = []
+        for entry in self._positions:
+            assert not entry.lent, "what was lent before is not back"
+            if entry.has_records and not entry.paused:
+                ready, entry.put_back = entry.put_back, None
+                fetched = None
+                if entry.fetched:
+                    fetched = entry.fetched.popleft()
+                    entry.lent = True
+                lent.append(Lent(entry, ready, fetched))
+        return lent
+
+    def take_back(self, lent: Collection[Lent], unread: Collection[ConsumerRecord]) -> None:
+        """The reader has got what was taken of these, except for the records of `unread`."""
+        rests: dict[TopicPartition, list[ConsumerRecord]] = {}
+        for record in unread:
+            rests.setdefault(record.topic_partition, []).append(record)
+        for each in lent:
+            entry = each.entry
+            entry.lent = False
+            self.used_up = True
+            rest = rests.get(entry.partition, [])
+            if each.taken > len(rest):
+                self._on_taken(each.taken - len(rest))
+            if entry.jumps != each.jumps:
+                # A seek or a rebalance has made it worthless.
+                continue
+            entry.move(each.position, each.leader_epoch)
+            if each.fetched is not None:
+                entry.fetched.appendleft(each.fetched)
+            entry.put_back = each.ready
+            if rest:
+                behind = Chunk([], each.position or 0, each.leader_epoch) if each.ready is None else each.ready
+                entry.put_back = behind._replace(records=rest + behind.records)
+                entry.move(rest[0].offset, NO_EPOCH)
+
+    def unreadable(self, lent: Lent, error: Exception) -> ClientError:
+        """What to raise about what is back from another thread, and could not be read there."""
+        problem = _unreadable(lent.entry, error)
+        problem.__cause__ = error
+        return problem
+
     def next_record(self) -> ConsumerRecord | None:
         """The next record of the iteration, None when nothing has been fetched."""
         while True:
             entry = self._entry
-            if entry is not None and entry.jumps == self._jumps and self._positions.current(entry):
+            if entry is not None and entry.jumps == self._jumps:
                 records = self._chunk.records
                 if self._at < len(records):
                     record = records[self._at]
@@ -114,7 +207,9 @@ class Reader:
                         self.chunk_is_done = True
                         entry.move(self._chunk.next_offset, self._chunk.leader_epoch)
                     else:
-                        entry.move(record.offset + 1, record.leader_epoch)
+                        # By number, which is quicker than by name: this runs for each record.
+                        fields: tuple[Any, ...] = record
+                        entry.move(fields[_OFFSET] + 1, fields[_LEADER_EPOCH])
                     return record
             if not self._next_chunk():
                 return None

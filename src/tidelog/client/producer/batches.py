@@ -157,7 +157,9 @@ class PreencodedBatch(ProducerBatch):
 
     __slots__ = ("content", "header")
 
-    def __init__(self, partition: TopicPartition, created_ms: float, content: bytearray, header: BatchHeader) -> None:
+    def __init__(
+        self, partition: TopicPartition, created_ms: float, content: bytearray | memoryview, header: BatchHeader
+    ) -> None:
         super().__init__(partition, created_ms)
         self.content = content
         self.header = header

@@ -65,7 +65,7 @@ def _problem(batch: Buffer, header: BatchHeader) -> str | None:
     return None
 
 
-def stamp(batch: PreencodedBatch, *, transactional: bool) -> bytearray:
+def stamp(batch: PreencodedBatch, *, transactional: bool) -> bytearray | memoryview:
     """The batch's own bytes with its producer id, epoch and sequence number.
 
     In place: a batch is numbered again only when no request with it is on its way any more.

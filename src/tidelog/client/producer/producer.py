@@ -189,11 +189,12 @@ class Producer:
             return None
         return self._intake
 
-    async def publish(self, topic: str, partition: int, batch: Buffer) -> Delivery:
+    async def publish(self, topic: str, partition: int, batch: Buffer, *, in_place: bool = False) -> Delivery:
         """Send one record batch (format v2) that was encoded elsewhere, without producer id, epoch and sequence.
 
         They are stamped into a copy, and the CRC is recomputed. The delivery has the offset of the first record.
-        Batches are stored in the order in which they are published.
+        Batches are stored in the order in which they are published. With `in_place`, a writable memoryview is stamped
+        itself: it belongs to the producer from then on.
         """
         self._ready_sender()
         header = check_finished(batch)
@@ -203,7 +204,8 @@ class Producer:
         while self._accumulator.pending_bytes + len(batch) > self._config.buffer_memory:
             await self._wait_for_room(len(batch))
         sender = self._ready_sender()
-        encoded = PreencodedBatch(target, self._cluster.clock.monotonic_ms(), bytearray(batch), header)
+        own = batch if in_place and isinstance(batch, memoryview) and not batch.readonly else bytearray(batch)
+        encoded = PreencodedBatch(target, self._cluster.clock.monotonic_ms(), own, header)
         self._accumulator.append_encoded(encoded)
         self._unfinished[encoded] = None
         sender.wake()
