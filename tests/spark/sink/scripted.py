@@ -169,7 +169,7 @@ class _Producer:
     async def begin_transaction(self) -> None:
         self._world.brokers.open = ("", None)
 
-    async def publish(self, topic: str, partition: int, batch: memoryview) -> None:
+    async def publish(self, topic: str, partition: int, batch: memoryview, *, in_place: bool) -> None:
         rows, note = self._open()
         self._world.brokers.open = (rows + bytes(batch).decode(), note)
 

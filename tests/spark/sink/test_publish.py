@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -18,7 +19,7 @@ from tidelog.spark.sink.columns import SinkColumns
 from tidelog.spark.sink.options import sink_options
 from tidelog.spark.sink.plan import SinkPlan, TaskPlace
 from tidelog.spark.sink.publish import Publication, publish
-from tidelog.spark.sink.staging import StagingFolder
+from tidelog.spark.sink.staging import plan_folder
 from tidelog.spark.sink.states import BatchState
 
 PRODUCE = 0
@@ -42,7 +43,13 @@ async def cut_broker() -> AsyncIterator[tuple[CuttingProxy, str]]:
             yield proxy, servers
 
 
-def publication(servers: str, batch: int, values: list[str], **given: str) -> Publication:
+@pytest.fixture(params=["inline", "in files"])
+def handed_over(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, str]:
+    """How tasks hand over: options of the sink. What is read from a file is stamped without a copy."""
+    return {"stagingLocation": str(tmp_path), "inlineBytes": "1000000" if request.param == "inline" else "0"}
+
+
+def publication(servers: str, batch: int, values: list[str], given: dict[str, str]) -> Publication:
     options = sink_options(
         {
             "kafka.bootstrap.servers": servers,
@@ -57,7 +64,7 @@ def publication(servers: str, batch: int, values: list[str], **given: str) -> Pu
         options=options,
         columns=SinkColumns(value=0),
         partition_counts={"t": 2},
-        folder=StagingFolder(parent="/nowhere", name="unused", exclusive=True),
+        folder=plan_folder(options),
     )
     place = TaskPlace(query_id="q", batch=batch, task=0, attempt=0, run="run")
     output = BatchMode().run_task(plan, place, iter([pa.record_batch({"value": values})]))
@@ -72,14 +79,16 @@ async def visible(servers: str) -> list[str]:
     return sorted(value.decode() for value in await read_committed(servers, "t") if value is not None)
 
 
-async def test_requests_and_answers_that_are_lost_are_sent_again(cut_broker: tuple[CuttingProxy, str]) -> None:
+async def test_requests_and_answers_that_are_lost_are_sent_again(
+    cut_broker: tuple[CuttingProxy, str], handed_over: dict[str, str]
+) -> None:
     proxy, servers = cut_broker
     expected: list[str] = []
     for api_key in (INIT_PRODUCER_ID, OFFSET_FETCH, PRODUCE, TXN_OFFSET_COMMIT, END):
         for cuts in (proxy.cut_requests, proxy.cut_replies):
             batch = len(expected) // 60
             cuts[api_key] = 1
-            await publish(publication(servers, batch, rows(batch)))
+            await publish(publication(servers, batch, rows(batch), handed_over))
             expected += rows(batch)
 
     assert proxy.cuts == 10
@@ -96,10 +105,10 @@ async def test_requests_and_answers_that_are_lost_are_sent_again(cut_broker: tup
     ],
 )
 async def test_commit_of_unknown_outcome_is_known_after_starting_again(
-    cut_broker: tuple[CuttingProxy, str], reaches_the_broker: bool, outcome: BatchState
+    cut_broker: tuple[CuttingProxy, str], handed_over: dict[str, str], reaches_the_broker: bool, outcome: BatchState
 ) -> None:
     proxy, servers = cut_broker
-    await publish(publication(servers, 0, rows(0)))
+    await publish(publication(servers, 0, rows(0), handed_over))
     cuts = proxy.cut_replies if reaches_the_broker else proxy.cut_requests
     cuts[END] = FOR_EVER
     before = proxy.seen[INIT_PRODUCER_ID]
@@ -110,7 +119,7 @@ async def test_commit_of_unknown_outcome_is_known_after_starting_again(
         cuts[END] = 0
 
     watching = asyncio.create_task(let_through_from_the_second_attempt_on())
-    progress = await publish(publication(servers, 1, rows(1), **{"kafka.max.block.ms": "2000"}))
+    progress = await publish(publication(servers, 1, rows(1), {**handed_over, "kafka.max.block.ms": "2000"}))
     assert progress.state is outcome
     await watching
 

@@ -53,6 +53,19 @@ def test_file_that_was_changed_is_not_published(tmp_path: Path) -> None:
             read_staged(content)
 
 
+def test_what_was_read_may_be_changed_and_the_file_stays_what_it_was(tmp_path: Path) -> None:
+    """A transaction that is begun again reads it again."""
+    folder = plan_folder(options(stagingLocation=str(tmp_path)))
+    content = staged(StagingWriter(folder, "q.0.0.0", inline_bytes=0), b"abcdef")
+    assert isinstance(content, StagedFile)
+
+    first = read_staged(content)
+    first[0:3] = b"XYZ"
+
+    assert bytes(first) == b"XYZdef"
+    assert bytes(read_staged(content)) == b"abcdef"
+
+
 def test_file_that_the_driver_does_not_see_is_explained(tmp_path: Path) -> None:
     with pytest.raises(StagingFailed, match="stagingLocation"):
         read_staged(StagedFile(path=f"{tmp_path}/nowhere", size=1, checksum=1))

@@ -17,6 +17,7 @@ default kind → `encode` in the tasks, `publish` in the driver → `note_store`
     plan.py            the values that travel between driver and tasks
     encode.py          rows to record batches, with encode_columns.py
     staging.py         files for outputs that are too large to travel
+    locations.py       files on this machine and elsewhere
     topics.py          numbers of partitions, and topics that are missing
     states.py          the steps of a micro-batch, as a table
     publish.py         the driver's transaction, with publish_errors.py

@@ -22,8 +22,8 @@ from tidelog.spark.sink.batch_identity import (
     reads_between,
 )
 from tidelog.spark.sink.errors import PublishFenced
+from tidelog.spark.sink.locations import resolve
 from tidelog.spark.sink.note import overtaken
-from tidelog.spark.sink.staging import resolve
 
 logger = logging.getLogger(__name__)
 
@@ -99,16 +99,14 @@ def read_batch(location: str, batch: int) -> PlannedBatch | None:
 
 def newest_batch(location: str, log: str = OFFSETS) -> int | None:
     """The number of the last micro-batch whose offsets are in the checkpoint, or whose end (`log` is COMMITS)."""
-    from pyarrow import fs
-
     try:
-        filesystem, path = resolve(f"{location.rstrip('/')}/{log}")
-        entries = filesystem.get_file_info(fs.FileSelector(path, allow_not_found=True))
+        files, path = resolve(f"{location.rstrip('/')}/{log}")
+        names = files.names(path)
     except _READ_ERRORS as error:
         logger.warning("the checkpoint %s cannot be read: %s", location, error)
         return None
     # Beside them lie checksums and files that are being written.
-    return max((int(entry.base_name) for entry in entries if entry.base_name.isdecimal()), default=None)
+    return max((int(name) for name in names if name.isdecimal()), default=None)
 
 
 def default_checkpoint(property_of: Callable[[str], str | None], query_id: str) -> str | None:
@@ -165,6 +163,5 @@ def _offsets(location: str, batch: int) -> tuple[str, ...]:
 
 
 def _text(location: str) -> str:
-    filesystem, path = resolve(location)
-    with filesystem.open_input_file(path) as file:
-        return bytes(file.read()).decode()
+    files, path = resolve(location)
+    return bytes(files.read(path)).decode()

@@ -16,7 +16,6 @@ from tidelog.spark.sink.modes import SinkMode
 from tidelog.spark.sink.options import Atomicity, DeliveryGuarantee, SinkOptions
 from tidelog.spark.sink.plan import SinkPlan
 from tidelog.spark.sink.prepared.decision import PreparedPlan
-from tidelog.spark.sink.prepared.sink import PreparedMode, plan_prepared
 from tidelog.spark.sink.sending import AtLeastOnceMode
 from tidelog.spark.sink.staging import plan_folder
 from tidelog.spark.sink.task import TaskMode
@@ -32,6 +31,9 @@ def delivery_mode(options: SinkOptions) -> SinkMode:
         case Atomicity.TASK:
             return TaskMode()
         case Atomicity.PREPARED:
+            # Only here and below: it needs the admin client, which takes as long to load as the rest of the sink.
+            from tidelog.spark.sink.prepared.sink import PreparedMode
+
             return PreparedMode()
 
 
@@ -50,6 +52,8 @@ def plan_micro_batch(options: SinkOptions, columns: SinkColumns, *, job: str | N
 
 
 def _plan_prepared(options: SinkOptions, job: str | None, planned: PlannedBatch | None) -> PreparedPlan:
+    from tidelog.spark.sink.prepared.sink import plan_prepared
+
     if job is not None:
         return run(plan_prepared(options, job, batch=0))
     try:

@@ -162,7 +162,8 @@ async def _run_transaction(producer: Producer, publication: Publication, progres
         # Later the coordinator has aborted the transaction, and rather says so about the epoch.
         if time.monotonic() > deadline:
             raise _timed_out(publication)
-        deliveries.append(await producer.publish(topic, partition, batch))
+        # A staged file is read again if this is repeated, so the bytes that were read may be changed.
+        deliveries.append(await producer.publish(topic, partition, batch, in_place=True))
     crash_point("before-note", publication.batch)
     await publication.leave_note(producer, deliveries)
     progress.take(BatchStep.NOTE)

@@ -13,12 +13,11 @@ from __future__ import annotations
 import tempfile
 import uuid
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crc32c import crc32c
-
+from tidelog.records.checksum import crc32c
 from tidelog.spark.sink.errors import StagingFailed
+from tidelog.spark.sink.locations import resolve
 
 if TYPE_CHECKING:
     from tidelog.spark.sink.options import SinkOptions
@@ -59,8 +58,8 @@ def plan_folder(options: SinkOptions) -> StagingFolder:
         exclusive=bool(options.checkpoint_location and not options.staging_location),
     )
     try:
-        filesystem, path = resolve(folder.path)
-        filesystem.create_dir(path, recursive=True)
+        files, path = resolve(folder.path)
+        files.make_folder(path)
     except (OSError, ValueError) as error:
         # Arrow's errors are ValueErrors, such as about a kind of file system that it does not know.
         raise StagingFailed(
@@ -111,9 +110,9 @@ class StagingWriter:
             self._stream.close()
 
     def _open(self) -> Any:
-        filesystem, path = resolve(f"{self.folder.path}/{self.name}")
+        files, path = resolve(f"{self.folder.path}/{self.name}")
         try:
-            return filesystem.open_output_stream(path)
+            return files.open_new(path)
         except FileNotFoundError as error:
             raise StagingFailed(
                 f"the folder {self.folder.path}, which the driver has created for this micro-batch, is not visible to "
@@ -124,17 +123,15 @@ class StagingWriter:
 
 
 def read_staged(staged: StagedFile) -> memoryview:
-    """The content of a file, checked; for the driver."""
-    filesystem, path = resolve(staged.path)
+    """The content of a file, checked; for the driver. It may be writable, and then belongs to the caller."""
+    files, path = resolve(staged.path)
     try:
-        with filesystem.open_input_file(path) as file:
-            content = file.read_buffer()
+        view = files.read(path)
     except FileNotFoundError as error:
         raise StagingFailed(
             f"{staged.path}, which a task has written, is not visible to the driver. Set the option stagingLocation to "
             "a location that the driver and all workers share, such as s3://bucket/folder or a network drive"
         ) from error
-    view = memoryview(content)
     if len(view) != staged.size or crc32c(view) != staged.checksum:
         raise StagingFailed(
             f"{staged.path} holds {len(view)} bytes, which differ from the {staged.size} bytes that its task has "
@@ -145,41 +142,22 @@ def read_staged(staged: StagedFile) -> memoryview:
 
 def remove_folder(path: str) -> None:
     """A zombie may be writing into it at this moment; whoever comes next removes what is left."""
-    filesystem, resolved = resolve(path)
+    files, resolved = resolve(path)
     try:
-        filesystem.delete_dir(resolved)
+        files.remove_folder(resolved)
     except OSError:
         return
 
 
 def remove_others(folder: StagingFolder, query_id: str) -> None:
     """Remove what earlier drivers of the same query left behind. Only for a driver that has fenced them."""
-    from pyarrow import fs
-
-    filesystem, parent = resolve(folder.parent)
-    for entry in filesystem.get_file_info(fs.FileSelector(parent, allow_not_found=True)):
-        if entry.base_name == folder.name:
+    files, parent = resolve(folder.parent)
+    for name in files.names(parent):
+        if name == folder.name:
             continue
         if not folder.exclusive:
             # Others stage here too. Tasks begin the names of their files with the query.
-            files = filesystem.get_file_info(fs.FileSelector(entry.path, allow_not_found=True))
-            if not any(file.base_name.startswith(f"{query_id}.") for file in files):
+            staged = files.names(f"{parent}/{name}")
+            if not any(file.startswith(f"{query_id}.") for file in staged):
                 continue
-        remove_folder(f"{folder.parent}/{entry.base_name}")
-
-
-def resolve(location: str) -> tuple[Any, str]:
-    """The file system and the path on it."""
-    from pyarrow import fs
-
-    if "://" in location and not location.startswith("file:"):
-        # Hadoop's names for S3.
-        for scheme in ("s3a://", "s3n://"):
-            location = location.replace(scheme, "s3://", 1) if location.startswith(scheme) else location
-        filesystem, path = fs.FileSystem.from_uri(location)
-        return filesystem, path
-    local = location.removeprefix("file:")
-    # file:/a, file:///a and /a are the same place.
-    while local.startswith("//"):
-        local = local[1:]
-    return fs.LocalFileSystem(), str(Path(local).absolute())
+        remove_folder(f"{folder.parent}/{name}")
