@@ -1,7 +1,9 @@
 """The `tidelog` command. Each command is a module in `commands/`; what they are made of is beside it.
 
 main.py                finds the module of a command, and turns failures into one line
-session.py             options that lead to a cluster, properties files, running asynchronous code
+session.py             options that lead to a cluster, properties of clients, running asynchronous code
+properties.py          other properties, from files and options
+failures.py            what a command raises when it cannot do its work
 output.py              JSON for programs, Kafka's columns for everybody else
 option_groups.py       options that several commands have
 cluster_options.py     those of every command of a cluster

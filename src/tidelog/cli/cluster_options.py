@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from tidelog.cli.failures import CommandFailure
 from tidelog.cli.output import print_json, print_lines
-from tidelog.cli.session import (
-    BootstrapServer,
-    CommandConfig,
-    CommandFailure,
-    Json,
-    client_properties,
-)
+from tidelog.cli.session import BootstrapServer, CommandConfig, Json, client_properties
 from tidelog.client.admin import Admin
 from tidelog.model.errors import ApiError
+from tidelog.model.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 
 from tidelog.cli.cluster_options import ClusterOptions
+from tidelog.cli.failures import CommandFailure
 from tidelog.cli.output import columns
-from tidelog.cli.session import CommandFailure
 from tidelog.cli.topic_selection import partitions_of
 from tidelog.client.admin import Admin
 from tidelog.client.offsets.committed import OffsetAndMetadata
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.model.offset_times import EARLIEST, LATEST
 
 _INACTIVE = ("Empty", "Dead")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tidelog.cli.session import CommandFailure
+from tidelog.cli.failures import CommandFailure
 from tidelog.model.ids import TopicPartition
 
 V = TypeVar("V")

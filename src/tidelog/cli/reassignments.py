@@ -11,9 +11,9 @@ from typing import Any
 import typer
 
 from tidelog.cli.cluster_options import ClusterOptions, raise_failures
+from tidelog.cli.failures import CommandFailure
 from tidelog.cli.output import comma_separated, print_lines
 from tidelog.cli.partition_files import read_partition_file
-from tidelog.cli.session import CommandFailure
 from tidelog.client.admin import Admin, Reassignment
 from tidelog.model.errors import ApiError
 from tidelog.model.ids import TopicPartition

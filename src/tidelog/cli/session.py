@@ -1,22 +1,22 @@
-"""What commands share: the options that lead to a cluster, files with properties, and running asynchronous code."""
+"""What commands share: the options that lead to a cluster, properties of clients, and running asynchronous code."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import signal
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Coroutine, Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
 
+from tidelog.cli.failures import CommandFailure
 from tidelog.client.config import OptionValue
 from tidelog.client.config_files import read_config
 from tidelog.client.errors import ClientError
 from tidelog.client.options import CLIENT_OPTIONS, CONSUMER_OPTIONS, PRODUCER_OPTIONS
 from tidelog.config.definitions import ConfigDefinition, InvalidConfig
-from tidelog.config.properties import parse_properties
 from tidelog.model.errors import ApiError
 from tidelog.network.client_connection import ConnectionProblem, UnsupportedByBroker
 from tidelog.protocol.codec import ProtocolError
@@ -27,10 +27,6 @@ T = TypeVar("T")
 
 DEFAULT_SERVERS = "127.0.0.1:9092"
 _OF_ALL_CLIENTS = CLIENT_OPTIONS.keys() | PRODUCER_OPTIONS.keys() | CONSUMER_OPTIONS.keys()
-
-
-class CommandFailure(Exception):
-    """A command cannot do what it was asked for; the message says why and what to do."""
 
 
 # What is shown in one line instead of with a traceback.
@@ -84,18 +80,6 @@ def run(main: Coroutine[Any, Any, T]) -> T:
         raise KeyboardInterrupt from None
 
 
-def read_properties(path: Path | None) -> dict[str, str]:
-    """The properties of a file; none for no file."""
-    if path is None:
-        return {}
-    try:
-        return parse_properties(path.read_text())
-    except InvalidConfig as error:
-        raise CommandFailure(f"{path}: {error}") from error
-    except OSError as error:
-        raise CommandFailure(f"cannot read {path}: {error.strerror}") from error
-
-
 def client_properties(
     file: Path | None, bootstrap_server: str | None, known: Mapping[str, ConfigDefinition] = CLIENT_OPTIONS
 ) -> dict[str, OptionValue]:
@@ -117,14 +101,3 @@ def client_properties(
         del named[name]
     servers = bootstrap_server or named.get("bootstrap.servers") or DEFAULT_SERVERS
     return {**named, "bootstrap.servers": servers}
-
-
-def split_properties(option: str, pairs: Iterable[str]) -> dict[str, str]:
-    """`name=value` pairs from an option that may be given several times."""
-    properties: dict[str, str] = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals or not name.strip():
-            raise typer.BadParameter(f"{pair!r} is not of the form name=value", param_hint=option)
-        properties[name.strip()] = value
-    return properties

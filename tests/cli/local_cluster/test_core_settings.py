@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tidelog.cli.failures import CommandFailure
 from tidelog.cli.local_cluster.core_settings import CorePorts, CoreSettings
 from tidelog.cli.local_cluster.start_security import StartSecurity
-from tidelog.cli.session import CommandFailure
 from tidelog.config.broker import BrokerConfig
 
 PORTS = CorePorts(clients={1: 9092, 2: 9093, 3: 9095}, controller=20_000, metrics={1: 20_001, 2: 20_002, 3: 20_003})

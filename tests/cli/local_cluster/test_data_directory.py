@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tidelog.cli.failures import CommandFailure
 from tidelog.cli.local_cluster.data_directory import StartKind, kind_of, require_access, require_kind
-from tidelog.cli.session import CommandFailure
 
 SERVERS = "127.0.0.1:9092"
 

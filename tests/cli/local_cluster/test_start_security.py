@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tidelog.cli.failures import CommandFailure
 from tidelog.cli.local_cluster.start_security import require_same_security, start_security
-from tidelog.cli.session import CommandFailure
 from tidelog.server.secure_start.folder import FOLDER, prepare_folder
 
 

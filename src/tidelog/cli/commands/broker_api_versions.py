@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from tidelog.cli.cluster_options import ClusterOptions
+from tidelog.cli.failures import CommandFailure
 from tidelog.cli.option_groups import with_groups
-from tidelog.cli.session import CommandFailure, run
+from tidelog.cli.session import run
 from tidelog.client.admin import ApiRange, BrokerVersions
 from tidelog.protocol.api import schema_versions
 from tidelog.protocol.messages import APIS, ApiKey

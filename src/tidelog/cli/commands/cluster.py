@@ -15,8 +15,9 @@ import typer
 from tidelog.cli import reassignments
 from tidelog.cli.cluster_options import ClusterOptions, raise_failures
 from tidelog.cli.cluster_report import ClusterReport, partitions_json, report_json, report_lines
+from tidelog.cli.failures import CommandFailure
 from tidelog.cli.option_groups import with_groups
-from tidelog.cli.session import CommandFailure, run
+from tidelog.cli.session import run
 from tidelog.cli.spreading import spread
 from tidelog.cli.topic_selection import partitions_of
 from tidelog.cli.topics_description import PartitionReport, describe_lines

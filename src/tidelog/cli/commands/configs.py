@@ -9,8 +9,10 @@ from typing import Annotated
 import typer
 
 from tidelog.cli.cluster_options import ClusterOptions
+from tidelog.cli.failures import CommandFailure
 from tidelog.cli.option_groups import with_groups
-from tidelog.cli.session import CommandFailure, read_properties, run
+from tidelog.cli.properties import read_properties
+from tidelog.cli.session import run
 from tidelog.client.admin import (
     Admin,
     AlterOperation,

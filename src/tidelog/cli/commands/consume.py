@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from tidelog.cli.failures import CommandFailure
+from tidelog.cli.properties import split_properties
 from tidelog.cli.record_format import Formatter, InvalidFormat, json_variant, make_formatter
-from tidelog.cli.session import (
-    BootstrapServer,
-    CommandFailure,
-    Json,
-    client_properties,
-    run,
-    split_properties,
-)
+from tidelog.cli.session import BootstrapServer, Json, client_properties, run
 from tidelog.cli.topic_selection import compile_pattern
 from tidelog.client.admin import Admin
 from tidelog.client.config import Options, options_of_any_client
 from tidelog.client.consumer import Consumer
 from tidelog.client.options import CONSUMER_OPTIONS
 from tidelog.model.ids import TopicPartition
+from tidelog.model.lazy_dataclasses import dataclass
 
 # How long one poll waits, so that time limits are looked at often enough.
 _POLL_MS = 500

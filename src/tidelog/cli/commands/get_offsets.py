@@ -10,8 +10,9 @@ from typing import Annotated
 import typer
 
 from tidelog.cli.cluster_options import ClusterOptions
+from tidelog.cli.failures import CommandFailure
 from tidelog.cli.option_groups import with_groups
-from tidelog.cli.session import CommandFailure, run
+from tidelog.cli.session import run
 from tidelog.cli.topic_selection import compile_pattern, partitions_of
 from tidelog.model.errors import ApiError
 from tidelog.model.ids import TopicPartition

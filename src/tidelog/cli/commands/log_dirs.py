@@ -9,8 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from tidelog.cli.cluster_options import ClusterOptions
+from tidelog.cli.failures import CommandFailure
 from tidelog.cli.option_groups import with_groups
-from tidelog.cli.session import CommandFailure, run
+from tidelog.cli.session import run
 from tidelog.client.admin import Admin, LogDirectoryDescription
 from tidelog.model.errors import ApiError, ErrorCode
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from tidelog.cli.failures import CommandFailure
 from tidelog.cli.option_groups import with_groups
 from tidelog.cli.output import print_lines
-from tidelog.cli.session import DEFAULT_SERVERS, CommandFailure, client_properties, split_properties
+from tidelog.cli.properties import split_properties
+from tidelog.cli.session import DEFAULT_SERVERS, client_properties
 from tidelog.client.options import WITHOUT_EFFECT
+from tidelog.model.lazy_dataclasses import dataclass
 
 DEFAULT_RETRY = "10 minutes"
 LOOPBACK = "127.0.0.1"

@@ -12,19 +12,15 @@ from typing import Annotated
 
 import typer
 
+from tidelog.cli.failures import CommandFailure
 from tidelog.cli.line_reader import (
     InvalidReaderProperty,
     LineReader,
     UnreadableLine,
     make_line_reader,
 )
-from tidelog.cli.session import (
-    BootstrapServer,
-    CommandFailure,
-    client_properties,
-    run,
-    split_properties,
-)
+from tidelog.cli.properties import split_properties
+from tidelog.cli.session import BootstrapServer, client_properties, run
 from tidelog.client.config import Options
 from tidelog.client.errors import DeliveryFailed
 from tidelog.client.options import PRODUCER_OPTIONS

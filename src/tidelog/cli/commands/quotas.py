@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
 from tidelog.cli.cluster_options import ClusterOptions, raise_failures
+from tidelog.cli.failures import CommandFailure
 from tidelog.cli.option_groups import with_groups
-from tidelog.cli.session import CommandFailure, run, split_properties
+from tidelog.cli.properties import split_properties
+from tidelog.cli.session import run
 from tidelog.client.admin import Admin, QuotaEntity, QuotaKey, QuotaMatch, quota_entity
 from tidelog.config.definitions import nearest_name
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.security.quotas.entities import CLIENT_ID, IP, USER
 
 _HELP = f"""List, set and remove quotas: how much clients may do before they are throttled.

@@ -10,8 +10,9 @@ from typing import Annotated
 
 import typer
 
+from tidelog.cli.failures import CommandFailure
 from tidelog.cli.output import print_lines
-from tidelog.cli.session import CommandFailure, read_properties, split_properties
+from tidelog.cli.properties import read_properties, split_properties
 from tidelog.config.broker import BrokerConfig
 from tidelog.config.definitions import InvalidConfig
 from tidelog.controller.bootstrap import feature_records, fresh_uuid

@@ -9,8 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from tidelog.cli.cluster_options import ClusterOptions
+from tidelog.cli.failures import CommandFailure
 from tidelog.cli.option_groups import with_groups
-from tidelog.cli.session import CommandFailure, run, split_properties
+from tidelog.cli.properties import split_properties
+from tidelog.cli.session import run
 from tidelog.cli.topic_selection import compile_pattern
 from tidelog.cli.topics_description import PartitionReport, describe_lines
 from tidelog.client.admin import Admin, ConfigEntry, ConfigResource, NewTopic, ResourceType, TopicDescription

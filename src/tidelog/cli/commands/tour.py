@@ -23,7 +23,8 @@ from rich.rule import Rule
 
 from tidelog.cli.commands.dump_log import dump
 from tidelog.cli.dump_log.options import DumpOptions
-from tidelog.cli.session import CommandFailure, run
+from tidelog.cli.failures import CommandFailure
+from tidelog.cli.session import run
 from tidelog.cli.topics_description import PartitionReport, describe_lines
 from tidelog.client.admin import Admin, ConfigResource, ResourceType
 from tidelog.client.consumer import Consumer

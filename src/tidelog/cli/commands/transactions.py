@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, TypeVar
 
 import typer
 
 from tidelog.cli.cluster_options import ClusterOptions
+from tidelog.cli.failures import CommandFailure
 from tidelog.cli.option_groups import with_groups
 from tidelog.cli.output import columns
-from tidelog.cli.session import BootstrapServer, CommandConfig, CommandFailure, Json, run
+from tidelog.cli.session import BootstrapServer, CommandConfig, Json, run
 from tidelog.client.admin import Admin, HangingTransaction, ProducerState, TransactionDescription, TransactionListing
 from tidelog.model.ids import TopicPartition
+from tidelog.model.lazy_dataclasses import dataclass
 
 MINUTE_MS = 60_000
 # A partition that no coordinator has written to has no epoch to show.

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tidelog.cli.session import CommandFailure, read_properties, split_properties
+from tidelog.cli.failures import CommandFailure
+from tidelog.cli.properties import read_properties, split_properties
 
 if TYPE_CHECKING:
     from tidelog.cli.local_cluster.start_security import StartSecurity

@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from tidelog.cli.cluster_options import ClusterOptions
+from tidelog.cli.failures import CommandFailure
 from tidelog.cli.option_groups import with_groups
 from tidelog.cli.passwords import PasswordOptions
-from tidelog.cli.session import CommandFailure, run
+from tidelog.cli.session import run
 from tidelog.client.admin import (
     Admin,
     DeleteScramCredential,

@@ -9,8 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
+from tidelog.cli.failures import CommandFailure
 from tidelog.cli.output import print_json, print_lines
-from tidelog.cli.session import CommandFailure, Json
+from tidelog.cli.session import Json
 from tidelog.storage.files.file_names import LOCK_FILE
 from tidelog.storage.files.filesystem import FileSystem
 from tidelog.storage.files.local_filesystem import LocalFileSystem

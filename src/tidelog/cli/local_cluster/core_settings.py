@@ -7,16 +7,16 @@ has one copy: the processes share the work, they do not stand in for each other.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from tidelog.cli.failures import CommandFailure
 from tidelog.cli.local_cluster.data_directory import core_directory
 from tidelog.cli.local_cluster.ports import bracketed, reachable
 from tidelog.cli.local_cluster.start_security import StartSecurity
-from tidelog.cli.session import CommandFailure
 from tidelog.config.broker import BrokerConfig
 from tidelog.config.definitions import InvalidConfig
 from tidelog.config.single_copy import SINGLE_COPY_PROPERTIES
+from tidelog.model.lazy_dataclasses import dataclass
 
 CONTROLLER = 1
 LOOPBACK = "127.0.0.1"

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import typer
 
+from tidelog.cli.failures import CommandFailure
 from tidelog.cli.local_cluster.collected_metrics import CollectedMetrics
 from tidelog.cli.local_cluster.core_report import advise_to_spread, announce, ended_by
 from tidelog.cli.local_cluster.core_settings import CONTROLLER, LOOPBACK, CorePorts, CoreSettings
@@ -32,7 +33,6 @@ from tidelog.cli.local_cluster.ports import bracketed, following_free_ports, fre
 from tidelog.cli.local_cluster.processes import ChildProcesses
 from tidelog.cli.local_cluster.restarts import MOST_RESTARTS, WINDOW_SECONDS, Restarts
 from tidelog.cli.local_cluster.start_security import start_security
-from tidelog.cli.session import CommandFailure
 from tidelog.client.errors import ClientError
 from tidelog.model.errors import ApiError
 from tidelog.model.ids import TopicPartition

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from enum import Enum
 from pathlib import Path
 
-from tidelog.cli.session import CommandFailure
+from tidelog.cli.failures import CommandFailure
 from tidelog.model.ids import TopicPartition
 from tidelog.model.topics import CLUSTER_METADATA_TOPIC
 from tidelog.storage.files.file_names import META_PROPERTIES, parse_partition_directory, partition_directory

@@ -13,12 +13,13 @@ from pathlib import Path
 
 import typer
 
+from tidelog.cli.failures import CommandFailure
 from tidelog.cli.local_cluster.data_directory import StartKind, require_kind
 from tidelog.cli.local_cluster.node_files import format_directories, write_properties
 from tidelog.cli.local_cluster.ports import accepts, bracketed, free_port, free_ports, reachable
 from tidelog.cli.local_cluster.processes import ChildProcesses
 from tidelog.cli.local_cluster.start_security import StartSecurity, start_security
-from tidelog.cli.session import CommandFailure, read_properties
+from tidelog.cli.properties import read_properties
 from tidelog.server.signals import end_by
 from tidelog.version import VERSION
 

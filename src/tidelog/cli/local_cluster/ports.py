@@ -6,7 +6,7 @@ import os
 import socket
 from collections.abc import Collection
 
-from tidelog.cli.session import CommandFailure
+from tidelog.cli.failures import CommandFailure
 from tidelog.server.failures import reason
 
 # Below the range from which the system takes the ports of outgoing connections, so that a node finds its port free

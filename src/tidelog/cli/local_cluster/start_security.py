@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from tidelog.cli.failures import CommandFailure
 from tidelog.cli.local_cluster.data_directory import kind_of
-from tidelog.cli.session import CommandFailure
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.server.secure_start.folder import (
     FOLDER,
     DamagedSecurityFolder,
