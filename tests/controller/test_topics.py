@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.present import present
 
+import tidelog.controller.topics
 from tidelog.config.broker import BrokerConfig
 from tidelog.config.definitions import ConfigSource
+from tidelog.config.describe import DescribedConfig, describe_topic
 from tidelog.controller.automatic import automatic_topic
 from tidelog.controller.decision import MAX_RECORDS_PER_REQUEST
 from tidelog.controller.topics import create_topics, delete_topics
-from tidelog.metadata.image import UNASSIGNED_DIRECTORY, ClusterImage
+from tidelog.metadata.image import UNASSIGNED_DIRECTORY, ClusterImage, TopicImage
 from tidelog.metadata.replay import apply
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import ZERO_UUID, Uuid
@@ -177,6 +181,49 @@ def test_names_that_differ_only_in_dots_and_underscores_collide(
     assert existing in (only(reply).error_message or "")
     _, reply = create(make_cluster(1), config, topic(existing), topic(asked))
     assert [each.error_code for each in reply.topics] == [0, E.INVALID_TOPIC_EXCEPTION]
+
+
+class CountedTopics(dict[str, TopicImage]):
+    """Counts how often somebody walks over all topics."""
+
+    walks = 0
+
+    def __iter__(self) -> Iterator[str]:
+        self.walks += 1
+        return super().__iter__()
+
+
+def test_creating_a_topic_does_not_look_at_all_the_others(make_cluster: MakeCluster, config: BrokerConfig) -> None:
+    image = make_cluster(1, partitions=ONE_PARTITION)
+    topics = CountedTopics(image.topics)
+    image = dataclasses.replace(image, topics=topics)
+    _, reply = create(image, config, topic("topic-1"), topic("topic-2"))
+    assert [each.error_code for each in reply.topics] == [ErrorCode.NONE, ErrorCode.NONE]
+    _, reply = create(image, config, topic("t"))
+    assert only(reply).error_code == ErrorCode.TOPIC_ALREADY_EXISTS
+    assert topics.walks == 0
+    # Only these can collide with other names than their own.
+    create(image, config, topic("a.b"), topic("a.c"), topic("a_d"))
+    assert topics.walks == 1
+
+
+def test_properties_are_described_once_for_all_topics_that_have_the_same(
+    make_cluster: MakeCluster, config: BrokerConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    described: list[Mapping[str, str]] = []
+
+    def count(overrides: Mapping[str, str], broker: BrokerConfig) -> Iterator[DescribedConfig]:
+        described.append(overrides)
+        return describe_topic(overrides, broker)
+
+    monkeypatch.setattr(tidelog.controller.topics, "describe_topic", count)
+    compacted = with_config(cleanup_policy="compact")
+    _, reply = create(make_cluster(1), config, topic("one"), topic("two"), compacted)
+    one, two, three = reply.topics
+    assert described == [{}, {"cleanup.policy": "compact"}]
+    assert one.configs == two.configs
+    assert {each.value for each in present(three.configs) if each.name == "cleanup.policy"} == {"compact"}
+    assert {each.value for each in present(one.configs) if each.name == "cleanup.policy"} == {"delete"}
 
 
 def test_a_name_that_appears_twice_is_refused_once(make_cluster: MakeCluster, config: BrokerConfig) -> None:

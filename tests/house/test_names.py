@@ -9,7 +9,7 @@ from support.sources import definitions, modules
 
 # tidelog.sync has the names of tidelog.client on purpose: it is the same without asyncio. py4j asks for an inner class
 # with the name Java. An entry that is no longer needed fails.
-ON_PURPOSE = {"Admin", "Consumer", "Java", "Producer"}
+ON_PURPOSE = {"Admin", "Consumer", "Iteration", "Java", "Producer"}
 
 
 def shared_names() -> dict[str, list[str]]:

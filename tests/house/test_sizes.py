@@ -19,6 +19,7 @@ ALLOWED = {
     "tidelog/records/checking.py: RecordCheck._whole_records": _COMPILED,
     "tidelog/records/column_loops.py: locate_records": _COMPILED,
     "tidelog/records/decoding.py: _decode_records": _COMPILED,
+    "tidelog/records/filtering.py: _find_records": _COMPILED,
     "tidelog/records/row_digest.py: mix_fields": _COMPILED,
 }
 

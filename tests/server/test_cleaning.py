@@ -184,7 +184,7 @@ async def test_damaged_log_is_named_and_left_alone_and_others_are_compacted(
             await client.produce_batch("good", keyed((b"k%d" % (number % 5), b"." * 700)))
         good = log_of(quick_broker, "good")
         await wait_until(lambda: (good.cleaned_up_to or 0) > 0)
-        assert b"tidelog_cleaner_uncleanable_partitions 1.0" in generate_latest(node.metrics.registry)
+        assert b"tidelog_cleaner_uncleanable_partitions 1.0" in generate_latest(node.metrics.registry())
 
 
 async def test_committed_offsets_are_compacted_and_survive_a_restart(tmp_path: Path) -> None:

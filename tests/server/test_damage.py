@@ -98,7 +98,7 @@ async def test_scenario_35_sealed_segment_cut_in_half_is_an_error_to_readers(
         behind = await client.produce("events", b"more")
         assert behind.error_code == 0
     assert caplog.text.count(f"{segment} is damaged") >= 1
-    assert node.node.metrics.registry.get_sample_value("tidelog_damaged_partitions") == 1
+    assert node.node.metrics.registry().get_sample_value("tidelog_damaged_partitions") == 1
     await node.abandon()
 
 

@@ -173,7 +173,7 @@ async def test_scenario_23_a_really_full_disk_is_read_and_written_again_when_the
         "No space left on device (errno 28); nothing can be written there until there is free space again"
         in caplog.text
     )
-    assert present(node.node.metrics.registry.get_sample_value("tidelog_disk_full_total")) >= 21
+    assert present(node.node.metrics.registry().get_sample_value("tidelog_disk_full_total")) >= 21
     await node.stop()
     node = await start(small_disk / "data")
     async with raw_client(address(node)) as client:

@@ -515,7 +515,7 @@ async def test_followers_and_the_quorum_have_no_quota(tmp_path: Path) -> None:
             for _ in range(5):
                 await (await producer.send("t", bytes(10_000)))
         for running in cluster.running.values():
-            read = running.node.metrics.registry.get_sample_value
+            read = running.node.metrics.registry().get_sample_value
             for api in ("Fetch", "Vote", "BrokerHeartbeat", "AlterPartition"):
                 labels = {"api": api, "quota": "request_percentage"}
                 assert read("tidelog_throttled_requests_total", labels) is None
@@ -531,7 +531,7 @@ async def test_throttles_are_counted_by_api_and_quota(broker: QuotaBroker) -> No
         await broker.set_quota("producer_byte_rate", 1_000)
         broker.clock.stop()
         reply = await client.ask(produce_request("t", records(1, 20_000)), 11)
-    values = broker.running.node.metrics.registry
+    values = broker.running.node.metrics.registry()
     labels = {"api": "Produce", "quota": "producer_byte_rate"}
     assert values.get_sample_value("tidelog_throttled_requests_total", labels) == 1
     seconds = values.get_sample_value("tidelog_throttle_seconds_total", labels)
@@ -561,7 +561,7 @@ async def test_our_clients_wait_as_they_are_asked_to_and_lose_nothing(start: Sta
         for _ in range(10):
             record = await anext(consumer)
             assert record.value == bytes(15_000)
-    throttled = broker.running.node.metrics.registry.get_sample_value
+    throttled = broker.running.node.metrics.registry().get_sample_value
     for api, key in (("Produce", "producer_byte_rate"), ("Fetch", "consumer_byte_rate")):
         count = throttled("tidelog_throttled_requests_total", {"api": api, "quota": key})
         assert count is not None, api

@@ -78,6 +78,56 @@ async def test_other_clients_are_served_while_topics_are_created(tmp_path: Path)
         await node.stop()
 
 
+class MeetingDisk(LocalFileSystem):
+    """Makes no directory of a topic named "pair..." before two threads are about to make one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._meeting = threading.Barrier(2)
+        self._lock = threading.Lock()
+        self.met: set[int] = set()
+
+    def make_directory(self, path: str) -> None:
+        if "/pair" in path and self._is_one_of_two():
+            self._meeting.wait(PATIENCE_SECONDS)
+        super().make_directory(path)
+
+    def _is_one_of_two(self) -> bool:
+        """Later jobs may run in other threads of the pool, which would wait for nobody."""
+        with self._lock:
+            is_new = len(self.met) < 2 and threading.get_ident() not in self.met
+            if is_new:
+                self.met.add(threading.get_ident())
+            return is_new
+
+
+async def test_two_threads_create_the_logs_of_one_directory(tmp_path: Path) -> None:
+    ports = system_ports()
+    disk = MeetingDisk()
+    properties = single_node_properties(host="127.0.0.1", port=0, data_dir=str(tmp_path))
+    config = BrokerConfig.from_properties(properties)
+    ports = type(ports)(clock=ports.clock, randomness=ports.randomness, filesystem=disk, network=ports.network)
+    names = [f"pair-{number}" for number in range(MANY)]
+    # The second node finds on the disk what the two threads have made for the first one.
+    for round_number in range(2):
+        node = RunningNode(config, ports)
+        await node.start()
+        try:
+            host, port = node.addresses[0]
+            async with raw_client(f"{host}:{port}") as client:
+                if round_number == 0:
+                    topics = [CreatableTopic(name=name, num_partitions=1, replication_factor=1) for name in names]
+                    created = await client.ask(CreateTopicsRequest(topics=topics, timeout_ms=30_000))
+                    assert {topic.error_code for topic in created.topics} == {ErrorCode.NONE}
+                    assert len(disk.met) == 2
+                for name in names:
+                    reply = await client.ask(produce_request(name, encode_batch([(0, None, b"v", ())])), 11)
+                    partition = reply.responses[0].partition_responses[0]
+                    assert (partition.error_code, partition.base_offset) == (ErrorCode.NONE, round_number), name
+        finally:
+            await node.stop()
+
+
 async def test_many_topics_come_and_go_and_come_again(tmp_path: Path) -> None:
     names = [f"t-{number}" for number in range(MANY)]
     async with tidelog.Broker(data_dir=str(tmp_path)) as broker, raw_client(broker.bootstrap_servers) as client:

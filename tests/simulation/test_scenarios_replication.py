@@ -297,7 +297,7 @@ def errors_told(brokers: Sequence[RunningNode]) -> Counter[str]:
     """How often these brokers have answered with each error."""
     told: Counter[str] = Counter()
     for broker in brokers:
-        for metric in broker.node.metrics.registry.collect():
+        for metric in broker.node.metrics.registry().collect():
             for sample in metric.samples:
                 if sample.name == "tidelog_errors_total":
                     told[sample.labels["error"]] += int(sample.value)

@@ -19,7 +19,7 @@ from support.tidelog_process import tidelog_command
 
 from tidelog.cli.local_cluster.nodes import LocalCluster
 from tidelog.cli.local_cluster.start_security import start_security
-from tidelog.cli.session import read_properties
+from tidelog.cli.properties import read_properties
 from tidelog.client.admin import Admin, NewTopic, PartitionDescription
 from tidelog.client.cluster.cluster import CoordinatorKind
 from tidelog.client.errors import ClientError

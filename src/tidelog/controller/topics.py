@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from tidelog.config.broker import BrokerConfig
 from tidelog.config.describe import describe_topic
@@ -28,7 +27,8 @@ from tidelog.controller.placement import candidates, place
 from tidelog.metadata.image import ClusterImage, ResourceType, TopicImage
 from tidelog.model.errors import ErrorCode
 from tidelog.model.ids import ZERO_UUID, Uuid, format_uuid
-from tidelog.model.topics import CLUSTER_METADATA_TOPIC, colliding_name, topic_name_problem
+from tidelog.model.lazy_dataclasses import dataclass
+from tidelog.model.topics import CLUSTER_METADATA_TOPIC, COLLIDING, colliding_name, topic_name_problem
 from tidelog.protocol.messages.config_record import ConfigRecord
 from tidelog.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from tidelog.protocol.messages.create_topics_response import (
@@ -91,7 +91,13 @@ class _CreationPlan:
         self._image = image
         self._config = config
         self._may_change = may_change
-        self._names_by_collision = {colliding_name(name): name for name in image.topics}
+        self._candidates = candidates(image)
+        # The topics of this plan; those of the image are added when a name is to be created that may collide with
+        # others than itself.
+        self._names_by_collision: dict[str, str] = {}
+        self._knows_collisions = False
+        # Most topics of a request have the same properties.
+        self._described_as: dict[tuple[tuple[str, str], ...], tuple[CreatableTopicConfigs, ...]] = {}
         self.records: list[Message] = []
 
     def add(self, topic: CreatableTopic, topic_id: Uuid, placement_start: int) -> CreatableTopicResult | Refusal:
@@ -130,7 +136,7 @@ class _CreationPlan:
             return Refusal(code=ErrorCode.INVALID_TOPIC_EXCEPTION, message=problem)
         if name == CLUSTER_METADATA_TOPIC:
             return Refusal(code=ErrorCode.INVALID_REQUEST, message=f"{name} belongs to the controllers")
-        existing = self._names_by_collision.get(colliding_name(name))
+        existing = self._existing(name)
         if existing == name:
             return Refusal(code=ErrorCode.TOPIC_ALREADY_EXISTS, message=f"the topic {name!r} already exists")
         if existing is not None:
@@ -140,6 +146,16 @@ class _CreationPlan:
                 f"are the same",
             )
         return None
+
+    def _existing(self, name: str) -> str | None:
+        """The topic that has this name already, or one that cannot be told from it in metrics."""
+        if name in self._image.topics:
+            return name
+        if not self._knows_collisions and any(each in name for each in COLLIDING):
+            found = {colliding_name(known): known for known in self._image.topics}
+            self._names_by_collision = {**found, **self._names_by_collision}
+            self._knows_collisions = True
+        return self._names_by_collision.get(colliding_name(name))
 
     def _partitions(
         self, created: TopicImage, topic: CreatableTopic, placement_start: int
@@ -168,13 +184,20 @@ class _CreationPlan:
         if wanted > MAX_RECORDS_PER_REQUEST:
             return too_many_records(wanted)
         return place(
-            candidates(self._image),
+            self._candidates,
             partitions=partitions,
             replication_factor=self._config.default_replication_factor if factor == USE_DEFAULT else factor,
             start=start,
         )
 
     def _described(self, overrides: dict[str, str]) -> tuple[CreatableTopicConfigs, ...]:
+        key = tuple(overrides.items())
+        found = self._described_as.get(key)
+        if found is None:
+            found = self._described_as[key] = self._describe(overrides)
+        return found
+
+    def _describe(self, overrides: dict[str, str]) -> tuple[CreatableTopicConfigs, ...]:
         described = sorted(describe_topic(overrides, self._config), key=lambda each: each.name)
         return tuple(
             CreatableTopicConfigs(

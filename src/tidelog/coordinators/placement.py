@@ -5,6 +5,8 @@ Every broker and every tool must come to the same answer as Apache Kafka, whose 
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 _INT_BITS = 32
 _INT_MASK = (1 << _INT_BITS) - 1
 _SIGN_BIT = 1 << (_INT_BITS - 1)
@@ -19,6 +21,8 @@ def java_hash(text: str) -> int:
     return value - (1 << _INT_BITS) if value & _SIGN_BIT else value
 
 
+# Asked for each request of a group or a transaction, mostly about the same ones.
+@lru_cache(maxsize=4096)
 def partition_for(key: str, partition_count: int) -> int:
     """Java's smallest integer has no positive counterpart: Kafka's `abs` makes it 0."""
     value = java_hash(key)

@@ -17,8 +17,9 @@ end.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from functools import cache
 
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.model.principal import Principal
 from tidelog.security.java_characters import UntranslatablePattern
 from tidelog.security.java_patterns import JavaPattern, JavaReplacement
@@ -27,8 +28,7 @@ DEFAULT_RULES = "DEFAULT"
 
 _RULE = r"(DEFAULT)|RULE:((\\.|[^\\/])*)/((\\.|[^\\/])*)/([LU]?).*?|(.*?)"
 # As Kafka cuts the list: commas within a rule are not separators.
-_SPLITTER = JavaPattern.of(rf"\s*({_RULE})\s*(,\s*|$)")
-_PARSER = JavaPattern.of(_RULE)
+_LIST = rf"\s*({_RULE})\s*(,\s*|$)"
 # What Java's String.trim() removes.
 _BLANKS = "".join(map(chr, range(0x21)))
 _REFERENCE = re.compile(r"\$([0-9]+)")
@@ -63,7 +63,11 @@ class PrincipalMapper:
     @classmethod
     def of(cls, rules: str) -> PrincipalMapper:
         """Raises InvalidMappingRules. Kafka finds a wrong replacement with the first name that its rule matches."""
-        written = (found[1] for found in _SPLITTER.find_all(rules.strip(_BLANKS)))
+        text = rules.strip(_BLANKS)
+        if text == DEFAULT_RULES:
+            # As almost every listener has it, without TLS as well: there is nothing to parse.
+            return cls(rules=(None,))
+        written = (found[1] for found in _pattern(_LIST).find_all(text))
         return cls(rules=tuple(rule for text in written for rule in _parsed(text)))
 
     def name_of(self, distinguished_name: str) -> str | None:
@@ -79,9 +83,14 @@ class PrincipalMapper:
         return None if name is None else Principal(type="User", name=name)
 
 
+@cache
+def _pattern(text: str) -> JavaPattern:
+    return JavaPattern.of(text)
+
+
 def _parsed(text: str) -> tuple[_Rule | None, ...]:
     """One rule, or none at all for an empty text."""
-    found = _PARSER.compiled.match(text)
+    found = _pattern(_RULE).compiled.match(text)
     if found is None or found.end() != len(text):
         raise InvalidMappingRules(
             f"ssl.principal.mapping.rules: {text!r} is not a rule: use DEFAULT, or RULE:pattern/replacement/ with "

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from tidelog.config.broker import BrokerConfig
 from tidelog.consensus.effects import Leadership
 from tidelog.controller.features import SUPPORTED_FEATURES
 from tidelog.metadata.image import ClusterImage, Endpoint
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.network.request_memory import DEFAULT_LIMIT_BYTES, RequestMemory
 from tidelog.server import gauges
 from tidelog.server.access.access import Access
@@ -364,7 +364,7 @@ def _node(basis: _Basis, reconciler: Reconciler, flusher: ReplicaFlusher, replic
     sessions = FetchSessions(slots=config.max_incremental_fetch_session_cache_slots, randomness=ports.randomness)
     memory = _request_memory(config)
     gauges.register_traffic(metrics, connections, memory, sessions)
-    metrics.registry.register(QuotaAccounts(throttling.usage, ports.clock))
+    metrics.register(QuotaAccounts(throttling.usage, ports.clock))
     gauges.register_replicas(metrics, replicas, cleaning)
     gauges.register_cluster(metrics, control.leader_watch, coordinators.groups, coordinators.transactions)
     return Node(

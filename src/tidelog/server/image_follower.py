@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 
 from tidelog.metadata.delta import ImageDelta
 from tidelog.metadata.image import ClusterImage, ResourceType
 from tidelog.model.ids import TopicPartition
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.model.ports import Clock
 from tidelog.network.later import Later
 from tidelog.server.configuration.live import LiveConfig
@@ -21,10 +21,15 @@ from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replication.runtime import Replication
 from tidelog.server.routing.quota_follower import QuotaFollower
 from tidelog.storage.directories.checkpoints import CorruptCheckpoint
+from tidelog.storage.directories.log_directory import LogDirectory
+from tidelog.storage.directories.new_logs import NewLog
 from tidelog.storage.files.filesystem import StorageFailure
 
 # The creation of logs can be stopped after so many.
-LOGS_PER_JOB = 50
+LOGS_PER_JOB = 25
+# Threads that create logs at the same time: the file system works on several cores, and syncs of different files reach
+# the device together.
+JOBS_AT_ONCE = 2
 # Many topics are taken into use in steps, between which others are served.
 TOPICS_PER_STEP = 50
 
@@ -77,19 +82,28 @@ class ImageFollower:
         return Later.run(self._make_logs(wanted)) if wanted else None
 
     async def _make_logs(self, wanted: MissingLogs) -> None:
+        waiting = [
+            (directory, logs[start : start + LOGS_PER_JOB])
+            for directory, logs in wanted.items()
+            for start in range(0, len(logs), LOGS_PER_JOB)
+        ]
+        # Taken from the end.
+        waiting.reverse()
+        await asyncio.gather(*(self._make_next(waiting) for _ in range(min(JOBS_AT_ONCE, len(waiting)))))
+
+    async def _make_next(self, waiting: list[tuple[LogDirectory, Sequence[NewLog]]]) -> None:
         loop = asyncio.get_running_loop()
-        for directory, logs in wanted.items():
-            for start in range(0, len(logs), LOGS_PER_JOB):
-                chunk = logs[start : start + LOGS_PER_JOB]
-                job = loop.run_in_executor(None, directory.create_logs, chunk, self.clock.now_ms())
-                try:
-                    # A failure shows again when the logs are to be used, and is handled there.
-                    with contextlib.suppress(StorageFailure, CorruptCheckpoint):
-                        await asyncio.shield(job)
-                except asyncio.CancelledError:
-                    # The thread does not notice, and nobody must close the directory while it works there.
-                    await asyncio.gather(job, return_exceptions=True)
-                    raise
+        while waiting:
+            directory, chunk = waiting.pop()
+            job = loop.run_in_executor(None, directory.create_logs, chunk, self.clock.now_ms())
+            try:
+                # A failure shows again when the logs are to be used, and is handled there.
+                with contextlib.suppress(StorageFailure, CorruptCheckpoint):
+                    await asyncio.shield(job)
+            except asyncio.CancelledError:
+                # The thread does not notice, and nobody must close the directory while it works there.
+                await asyncio.gather(job, return_exceptions=True)
+                raise
 
     def follow(self, image: ClusterImage, delta: ImageDelta) -> Later[None] | None:
         """Act on a new image: at once, or, where many topics change, in steps between which others are served."""

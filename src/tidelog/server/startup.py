@@ -27,12 +27,11 @@ from tidelog.records.batch import CorruptBatch
 from tidelog.security.scram import ScramCredential, ScramMechanism
 from tidelog.server.composition import compose_broker, compose_control
 from tidelog.server.failures import NodeFailure, StartFailure
-from tidelog.server.listening.listener_security import SecuritySources
 from tidelog.server.listening.listeners import Listeners
+from tidelog.server.listening.security_sources import SecuritySources
 from tidelog.server.loading import LogLoading
 from tidelog.server.node import Node
 from tidelog.server.observability.metrics import Metrics
-from tidelog.server.observability.metrics_endpoint import serve_metrics
 from tidelog.server.opening import (
     directory_ids,
     metadata_directory,
@@ -170,6 +169,8 @@ class RunningNode:
         if config.is_broker:
             await self._start_broker(control)
         if config.tidelog_metrics_port >= 0:
+            from tidelog.server.observability.metrics_endpoint import serve_metrics
+
             self._metrics_listening = await serve_metrics(
                 self._ports.network, self._metrics, config.tidelog_metrics_host, config.tidelog_metrics_port
             )

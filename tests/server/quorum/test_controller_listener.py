@@ -29,7 +29,7 @@ def controller(cluster: Nodes) -> str:
 
 
 def count(cluster: Nodes, name: str, **labels: str) -> float:
-    return cluster.running[1].node.metrics.registry.get_sample_value(name, labels) or 0.0
+    return cluster.running[1].node.metrics.registry().get_sample_value(name, labels) or 0.0
 
 
 async def test_requests_and_errors_are_counted(tmp_path: Path) -> None:

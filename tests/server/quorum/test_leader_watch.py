@@ -49,7 +49,7 @@ async def test_a_node_that_is_left_alone_says_who_is_missing(
         caplog.clear()
         await asyncio.gather(*(cluster.kill(number) for number in gone))
         await cluster.until(lambda: said("has had no leader"), "words about it")
-        metric = cluster.running[left].node.metrics.registry.get_sample_value("tidelog_quorum_leader_absent_seconds")
+        metric = cluster.running[left].node.metrics.registry().get_sample_value("tidelog_quorum_leader_absent_seconds")
         assert metric is not None
         assert metric >= 0
         monkeypatch.setattr(leader_watch, "REPEAT_MS", 100.0)

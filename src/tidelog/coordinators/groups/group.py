@@ -56,7 +56,8 @@ class ClassicGroup:
         self.initial_delay_ms = 0
         self.initial_remaining_ms = 0
         self.new_member_added = False
-        self._protocol_counts: Counter[str] = Counter()
+        # A plain dictionary: it is copied before each decision, and a Counter copies itself in Python.
+        self._protocol_counts: dict[str, int] = {}
 
     # ------------------------------------------------------------------------------------------------------------
     # Questions.
@@ -81,7 +82,7 @@ class ClassicGroup:
     @property
     def protocol_counts(self) -> Counter[str]:
         """How many members know each protocol."""
-        return +self._protocol_counts
+        return +Counter(self._protocol_counts)
 
     @property
     def uses_consumer_protocol(self) -> bool:
@@ -93,7 +94,9 @@ class ClassicGroup:
         if self.state is GroupState.EMPTY:
             return bool(protocol_type) and bool(names)
         everybody = len(self.members)
-        return self.protocol_type == protocol_type and any(self._protocol_counts[name] == everybody for name in names)
+        return self.protocol_type == protocol_type and any(
+            self._protocol_counts.get(name, 0) == everybody for name in names
+        )
 
     def check_member(self, member_id: str, group_instance_id: str | None) -> ErrorCode:
         """A static member that was replaced learns so, because it must stop and not rejoin (KIP-345)."""
@@ -224,12 +227,14 @@ class ClassicGroup:
     def _put(self, member: Member) -> None:
         self.members[member.member_id] = member
         self.pending_members.discard(member.member_id)
-        self._protocol_counts.update(member.protocol_names)
+        for name in member.protocol_names:
+            self._protocol_counts[name] = self._protocol_counts.get(name, 0) + 1
         if member.group_instance_id is not None:
             self.static_members[member.group_instance_id] = member.member_id
 
     def _forget_protocols(self, member: Member) -> None:
-        self._protocol_counts.subtract(member.protocol_names)
+        for name in member.protocol_names:
+            self._protocol_counts[name] -= 1
 
 
 def record_value(

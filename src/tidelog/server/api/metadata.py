@@ -59,10 +59,12 @@ class MetadataHandler:
     def handle(self, request: MetadataRequest, context: RequestContext) -> Message:
         wanted = request.topics
         if wanted is None or (context.version == 0 and not wanted):
-            topics = self._metadata.image.topics
+            image = self._metadata.image
+            topics = image.topics
             hidden = self._access.forbidden(context, Operation.DESCRIBE, AclResourceType.TOPIC, topics, quiet=True)
+            active = _active(image)
             every_topic = [
-                self._describe(topic, self._operations(request, context, topic.name))
+                _describe(topic, active, self._operations(request, context, topic.name))
                 for topic in topics.values()
                 if topic.name not in hidden
             ]
@@ -109,7 +111,8 @@ class MetadataHandler:
         if known is not None and not self._access.allows(context, Operation.DESCRIBE, AclResourceType.TOPIC, known):
             return _forbidden(name, wanted.topic_id)
         if topic is not None:
-            return self._describe(topic, self._operations(request, context, topic.name))
+            active = _active(self._metadata.image)
+            return _describe(topic, active, self._operations(request, context, topic.name))
         return MetadataResponseTopic(
             error_code=problem,
             name=name,
@@ -121,27 +124,6 @@ class MetadataHandler:
         if name is None or not request.include_topic_authorized_operations:
             return NOT_ASKED
         return self._access.operations(context, AclResourceType.TOPIC, name)
-
-    def _describe(self, topic: TopicImage, operations: int) -> MetadataResponseTopic:
-        return MetadataResponseTopic(
-            name=topic.name,
-            topic_id=topic.id,
-            is_internal=topic.name in INTERNAL_TOPICS,
-            partitions=[self._describe_partition(number, each) for number, each in topic.partitions.items()],
-            topic_authorized_operations=operations,
-        )
-
-    def _describe_partition(self, number: int, partition: PartitionImage) -> MetadataResponsePartition:
-        led = partition.leader >= 0 and self._metadata.image.is_active(partition.leader)
-        return MetadataResponsePartition(
-            error_code=ErrorCode.NONE if led else ErrorCode.LEADER_NOT_AVAILABLE,
-            partition_index=number,
-            leader_id=partition.leader if led else -1,
-            leader_epoch=partition.leader_epoch,
-            replica_nodes=partition.replicas,
-            isr_nodes=partition.isr,
-            offline_replicas=[replica for replica in partition.replicas if not self._metadata.image.is_active(replica)],
-        )
 
     def _respond(
         self, request: MetadataRequest, context: RequestContext, topics: list[MetadataResponseTopic]
@@ -155,6 +137,36 @@ class MetadataHandler:
                 self._access.cluster_operations(context) if request.include_cluster_authorized_operations else NOT_ASKED
             ),
         )
+
+
+def _active(image: ClusterImage) -> frozenset[int]:
+    """The brokers that are registered and may lead."""
+    return frozenset(each for each, broker in image.brokers.items() if broker.active)
+
+
+def _describe(topic: TopicImage, active: frozenset[int], operations: int) -> MetadataResponseTopic:
+    # A list of all topics calls this ten thousand times and more, so it allocates little.
+    return MetadataResponseTopic(
+        name=topic.name,
+        topic_id=topic.id,
+        is_internal=topic.name in INTERNAL_TOPICS,
+        partitions=tuple([_describe_partition(number, each, active) for number, each in topic.partitions.items()]),
+        topic_authorized_operations=operations,
+    )
+
+
+def _describe_partition(number: int, partition: PartitionImage, active: frozenset[int]) -> MetadataResponsePartition:
+    leader, replicas = partition.leader, partition.replicas
+    led = leader in active
+    return MetadataResponsePartition(
+        error_code=ErrorCode.NONE if led else ErrorCode.LEADER_NOT_AVAILABLE,
+        partition_index=number,
+        leader_id=leader if led else -1,
+        leader_epoch=partition.leader_epoch,
+        replica_nodes=replicas,
+        isr_nodes=partition.isr,
+        offline_replicas=() if active.issuperset(replicas) else [each for each in replicas if each not in active],
+    )
 
 
 def _forbidden(name: str | None, topic_id: bytes = ZERO_UUID) -> MetadataResponseTopic:

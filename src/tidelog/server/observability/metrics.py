@@ -1,24 +1,25 @@
 """Counters for operators, in Prometheus' format. `tidelog.server.observability.metrics_endpoint` serves them.
 
-Each broker has a registry of its own, so that several brokers in one process (tests, the embedded broker) do not mix
-their numbers. What is counted for each request is counted in plain numbers, and becomes Prometheus' metrics when
-somebody asks for them: its own counters take a lock for each step, which cost more than routing a small request.
+Each broker has counts of its own, so that several brokers in one process (tests, the embedded broker) do not mix
+their numbers. Everything is counted in plain numbers, which become Prometheus' metrics when somebody asks for them: its
+own counters take a lock for each step, which cost more than routing a small request. So its library, which brings an
+HTTP server and a client with it, is imported only where metrics are served.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from functools import partial
 from itertools import accumulate
-from typing import Any, Final
-
-from prometheus_client import CollectorRegistry, Counter, Gauge
-from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
+from typing import TYPE_CHECKING, Any, Final
 
 from tidelog.model.errors import ErrorCode
 from tidelog.protocol.messages import APIS
 from tidelog.protocol.schema import Message
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
 _LATENCY_BUCKETS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
@@ -65,6 +66,8 @@ class RequestCounts:
         api.latencies[bisect_left(_LATENCY_BUCKETS, seconds)] += 1
 
     def collect(self) -> Iterator[CounterMetricFamily | HistogramMetricFamily]:
+        from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
+
         requests = CounterMetricFamily("tidelog_requests", "Requests that were answered", labels=["api", "version"])
         for (api_key, version), counts in self._versions.items():
             requests.add_metric([APIS[api_key], str(version)], counts.requests)
@@ -95,6 +98,8 @@ class ThrottleCounts:
         self._counts[api_key, quota] = count + 1, total_ms + milliseconds
 
     def collect(self) -> Iterator[CounterMetricFamily]:
+        from prometheus_client.core import CounterMetricFamily
+
         labels = ["api", "quota"]
         requests = CounterMetricFamily(
             "tidelog_throttled_requests", "Requests whose client was throttled", labels=labels
@@ -108,43 +113,106 @@ class ThrottleCounts:
         return iter((requests, seconds))
 
 
+class EventCounts:
+    """How often something happened, for each combination of labels. A collector for Prometheus' registry."""
+
+    def __init__(self, name: str, description: str, labels: tuple[str, ...] = ()) -> None:
+        self._name = name
+        self._description = description
+        self._labels = labels
+        # What has no labels is shown before it happens for the first time.
+        self._counts: dict[tuple[str, ...], int] = {} if labels else {(): 0}
+
+    def happened(self, *labels: str) -> None:
+        self._counts[labels] = self._counts.get(labels, 0) + 1
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        from prometheus_client.core import CounterMetricFamily
+
+        family = CounterMetricFamily(self._name, self._description, labels=self._labels)
+        for labels, count in self._counts.items():
+            family.add_metric(labels, count)
+        return iter((family,))
+
+
+class Gauges:
+    """Numbers that are read when somebody asks for them. A collector for Prometheus' registry."""
+
+    def __init__(self) -> None:
+        self._gauges: dict[str, tuple[str, Callable[[], float]]] = {}
+
+    def add(self, name: str, description: str, read: Callable[[], float]) -> None:
+        self._gauges[name] = description, read
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        from prometheus_client.core import GaugeMetricFamily
+
+        return iter(
+            [GaugeMetricFamily(name, description, read()) for name, (description, read) in self._gauges.items()]
+        )
+
+
 class Metrics:
     """What a broker counts. The names say what Kafka's JMX beans of the same purpose say."""
 
     def __init__(self) -> None:
-        self.registry = CollectorRegistry()
         self.requests = RequestCounts()
-        self.registry.register(self.requests)
         self.throttles = ThrottleCounts()
-        self.registry.register(self.throttles)
-        counter = partial(Counter, registry=self.registry)
-        self._errors = counter("tidelog_errors", "Errors in replies, by type (Kafka's ErrorsPerSec)", ["api", "error"])
-        self._refused_connections = counter("tidelog_refused_connections", "Connections that were refused", ["reason"])
-        self._authentications = counter(
-            "tidelog_authentications", "Clients that authenticated with SASL, or failed to", ["listener", "outcome"]
+        self._errors = EventCounts(
+            "tidelog_errors", "Errors in replies, by type (Kafka's ErrorsPerSec)", ("api", "error")
         )
-        self._log_failures = counter("tidelog_storage_failures", "Failures of the disk that took replicas offline")
-        self._full_disks = counter("tidelog_disk_full", "Writes that were refused because there was no room")
+        self._refused_connections = EventCounts(
+            "tidelog_refused_connections", "Connections that were refused", ("reason",)
+        )
+        self._authentications = EventCounts(
+            "tidelog_authentications", "Clients that authenticated with SASL, or failed to", ("listener", "outcome")
+        )
+        self._log_failures = EventCounts("tidelog_storage_failures", "Failures of the disk that took replicas offline")
+        self._full_disks = EventCounts("tidelog_disk_full", "Writes that were refused because there was no room")
+        self._gauges = Gauges()
+        self._collectors: list[Any] = [
+            self.requests,
+            self.throttles,
+            self._errors,
+            self._refused_connections,
+            self._authentications,
+            self._log_failures,
+            self._full_disks,
+            self._gauges,
+        ]
+
+    def register(self, collector: Any) -> None:
+        """Add something that has Prometheus' metrics when it is asked for them, by `collect`."""
+        self._collectors.append(collector)
+
+    def registry(self) -> CollectorRegistry:
+        """All of them, for whoever asks now."""
+        from prometheus_client import CollectorRegistry
+
+        registry = CollectorRegistry()
+        for collector in self._collectors:
+            registry.register(collector)
+        return registry
 
     def error(self, api_key: int, code: int) -> None:
-        self._errors.labels(APIS.get(api_key, f"unknown-{api_key}"), ErrorCode(code).name).inc()
+        self._errors.happened(APIS.get(api_key, f"unknown-{api_key}"), ErrorCode(code).name)
 
     def connection_refused(self, reason: str) -> None:
-        self._refused_connections.labels(reason).inc()
+        self._refused_connections.happened(reason)
 
     def authentication(self, listener: str, outcome: str) -> None:
         """`outcome` is succeeded, renewed or failed."""
-        self._authentications.labels(listener, outcome).inc()
+        self._authentications.happened(listener, outcome)
 
     def disk_full(self) -> None:
-        self._full_disks.inc()
+        self._full_disks.happened()
 
     def storage_failed(self) -> None:
-        self._log_failures.inc()
+        self._log_failures.happened()
 
     def gauge(self, name: str, description: str, read: Callable[[], float]) -> None:
         """A number that is read when somebody asks for it."""
-        Gauge(name, description, registry=self.registry).set_function(read)
+        self._gauges.add(name, description, read)
 
 
 def error_codes(response: Message | None) -> list[int]:

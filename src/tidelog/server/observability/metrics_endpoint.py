@@ -10,12 +10,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import cast
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
+from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.network.later import Later
 from tidelog.network.port import Listening, Network
 from tidelog.server.observability.metrics import Metrics
@@ -111,4 +111,4 @@ async def serve_pages(network: Network, pages: Pages, host: str, port: int) -> L
 
 async def serve_metrics(network: Network, metrics: Metrics, host: str, port: int) -> Listening:
     """The metrics of a broker."""
-    return await serve_pages(network, {METRICS_PATH: lambda: metrics_page(metrics.registry)}, host, port)
+    return await serve_pages(network, {METRICS_PATH: lambda: metrics_page(metrics.registry())}, host, port)

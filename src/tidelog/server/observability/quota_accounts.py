@@ -9,13 +9,15 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Mapping
 from operator import itemgetter
-
-from prometheus_client.core import GaugeMetricFamily
+from typing import TYPE_CHECKING
 
 from tidelog.model.ports import Clock
 from tidelog.security.quotas.entities import QuotaKey
 from tidelog.security.quotas.throttling import rate_throttle_ms
 from tidelog.security.quotas.usage import ClientUsage, RateUsage
+
+if TYPE_CHECKING:
+    from prometheus_client.core import GaugeMetricFamily
 
 # For each quota.
 MOST_SHOWN = 100
@@ -35,6 +37,8 @@ class QuotaAccounts:
         }
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
+        from prometheus_client.core import GaugeMetricFamily
+
         now_ms = int(self._clock.monotonic_ms())
         rates = GaugeMetricFamily(
             "tidelog_client_rate", "What a client with a quota uses: bytes per second, or percent", labels=_LABELS

@@ -131,8 +131,12 @@ class SimulatedNode:
         self.format(self.cluster_id)
 
     def serves_as(self, epoch: int) -> bool:
-        """Whether the broker's incarnation of this epoch is alive, be it paused or cut off, and nobody has ended it."""
-        return self._begun is not None and self._begun.broker_epoch == epoch and not self.stopping
+        """Whether the broker's incarnation of this epoch is alive, be it paused or cut off, and has not been ended.
+
+        One that has failed ends itself: it listens no more, but may have to wait for a slow disk before it is gone.
+        """
+        begun = self._begun
+        return begun is not None and begun.broker_epoch == epoch and begun.failure is None and not self.stopping
 
     # -- beginning and ending ------------------------------------------------------------------------------------
 
@@ -239,7 +243,7 @@ class SimulatedNode:
         """Take over what the broker has counted, before it is forgotten."""
         if self.running is None:
             return
-        for metric in self.running.node.metrics.registry.collect():
+        for metric in self.running.node.metrics.registry().collect():
             for sample in metric.samples:
                 if sample.name == "tidelog_errors_total":
                     self._world.trace.counts[f"error {sample.labels['error']}"] += int(sample.value)
