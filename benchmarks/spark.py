@@ -82,7 +82,7 @@ def run() -> Iterator[Row]:
 def _start(servers: str, jars: Sequence[Path], version: str) -> Iterator[Row]:
     """Before the session of the others, since a JVM that waits needs memory too."""
     create_topic(servers, "read-first")
-    _fill(servers, "read-first", START_ROWS)
+    fill(servers, "read-first", START_ROWS)
     seconds: dict[str, list[float]] = {name: [] for name in (OURS, *([THEIRS] if jars else []))}
     for turn in range(START_TURNS):
         for name, values in seconds.items():
@@ -98,7 +98,7 @@ def _start(servers: str, jars: Sequence[Path], version: str) -> Iterator[Row]:
 
 def _memory(servers: str, jars: Sequence[Path], version: str) -> Iterator[Row]:
     create_topic(servers, "read-whole")
-    _fill(servers, "read-whole", SOURCE_ROWS)
+    fill(servers, "read-whole", SOURCE_ROWS)
     what = f"memory of a job over {SOURCE_ROWS:,} rows, local[2], JVM + Python"
     for name in (OURS, *([THEIRS] if jars else [])):
         target = f"written-whole-{name}"
@@ -121,7 +121,7 @@ class SparkBench:
     def source(self) -> Iterator[Row]:
         topic = "read"
         create_topic(self._servers, topic)
-        _fill(self._servers, topic, SOURCE_ROWS)
+        fill(self._servers, topic, SOURCE_ROWS)
         rates: dict[str, list[float]] = {name: [] for name in self._connectors}
         for turn in range(TURNS + 1):
             for name in self._connectors:
@@ -183,6 +183,13 @@ class SparkBench:
 
     def write(self, name: str, files: Path, target: str, options: Mapping[str, str]) -> list[float]:
         """Rows per second of each micro-batch but the first."""
+        return [
+            times["numInputRows"] * 1000 / times["triggerExecution"]
+            for times in self.durations(name, files, target, options)
+        ]
+
+    def durations(self, name: str, files: Path, target: str, options: Mapping[str, str]) -> list[dict[str, int]]:
+        """Milliseconds by step of each micro-batch but the first, as Spark reports them, with its number of rows."""
         checkpoint = self._folder / f"checkpoint-{target}"
         query = (
             self._input(files)
@@ -196,15 +203,15 @@ class SparkBench:
         )
         try:
             assert query.awaitTermination(_QUERY_TIMEOUT_SECONDS)
-            rates = [
-                batch.numInputRows * 1000 / batch.durationMs["triggerExecution"]
+            measured_times = [
+                {**batch.durationMs, "numInputRows": batch.numInputRows}
                 for batch in query.recentProgress
                 if batch.numInputRows
             ]
         finally:
             query.stop()
             shutil.rmtree(checkpoint, ignore_errors=True)
-        return rates[1:]
+        return measured_times[1:]
 
     def _input(self, files: Path) -> DataFrame:
         return (
@@ -229,7 +236,7 @@ def create_topic(servers: str, topic: str) -> None:
     admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(60)
 
 
-def _fill(servers: str, topic: str, rows: int) -> None:
+def fill(servers: str, topic: str, rows: int) -> None:
     producer = Producer({"bootstrap.servers": servers, "linger.ms": 20, "batch.size": 256 * 1024})
     value = b"v" * VALUE_BYTES
     for number in range(rows):

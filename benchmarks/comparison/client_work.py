@@ -294,7 +294,9 @@ def _consume_confluent(servers: str, topic: str, count: int, size: int) -> Rate:
     from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
     meter = Meter(count)
-    consumer = Consumer({"bootstrap.servers": servers, "group.id": topic, "enable.auto.commit": False})
+    # All the others check the checksums of batches unless they are told not to.
+    options = {"bootstrap.servers": servers, "group.id": topic, "enable.auto.commit": False, "check.crcs": True}
+    consumer = Consumer(options)
     consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in range(PARTITIONS)])
     try:
         while True:
