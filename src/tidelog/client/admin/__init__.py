@@ -1,17 +1,18 @@
 """Administration of a cluster, whether its brokers are tidelog or Apache Kafka.
 
-client.py        `Admin`: one face for the modules below
-topics.py        create, delete, list, describe, grow
-configs.py       configurations of topics, brokers and groups
-groups.py        groups and the offsets that they have committed
-partitions.py    offsets and producers of partitions, deleting records
-replicas.py      elections and reassignments
-transactions.py  what transactions do, and ending those that hang
-quorum.py        the metadata quorum
-nodes.py         brokers, their versions and their directories
-acls.py          who may do what
-users.py         users of SCRAM and their passwords
-quotas.py        quotas of users, client ids and addresses
+client.py          `Admin`: one face for the modules below
+topics.py          create, delete, list, describe, grow
+configs.py         configurations of topics, brokers and groups
+groups.py          groups and the offsets that they have committed
+partitions.py      offsets and producers of partitions, deleting records
+replicas.py        elections and reassignments
+replica_offsets.py how far each replica is, and which leader has written what
+transactions.py    what transactions do, and ending those that hang
+quorum.py          the metadata quorum
+nodes.py           brokers, their versions and their directories
+acls.py            who may do what
+users.py           users of SCRAM and their passwords
+quotas.py          quotas of users, client ids and addresses
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from tidelog.client.admin.nodes import (
 )
 from tidelog.client.admin.partitions import ProducerState
 from tidelog.client.admin.quorum import QuorumInfo, QuorumReplicaInfo
+from tidelog.client.admin.replica_offsets import LeaderEpochRange, ReplicaOffsets
 from tidelog.client.admin.replicas import ElectionType, Reassignment
 from tidelog.client.admin.topics import CreatedTopic, NewTopic, PartitionDescription, TopicDescription, TopicListing
 from tidelog.client.admin.transactions import HangingTransaction, TransactionDescription, TransactionListing
@@ -71,6 +73,7 @@ __all__ = [
     "GroupListing",
     "GroupMemberDescription",
     "HangingTransaction",
+    "LeaderEpochRange",
     "LogDirectoryDescription",
     "NewTopic",
     "NodeDescription",
@@ -86,6 +89,7 @@ __all__ = [
     "QuotaKey",
     "QuotaMatch",
     "Reassignment",
+    "ReplicaOffsets",
     "ResourcePattern",
     "ResourceType",
     "ScramCredentialInfo",

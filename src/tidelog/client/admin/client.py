@@ -12,8 +12,8 @@ from tidelog.client.admin.groups import GroupAdmin
 from tidelog.client.admin.nodes import NodeAdmin
 from tidelog.client.admin.quorum import QuorumAdmin
 from tidelog.client.admin.quotas import QuotaAdmin
+from tidelog.client.admin.replica_offsets import ReplicaOffsetsAdmin
 from tidelog.client.admin.replicas import ReplicaAdmin
-from tidelog.client.admin.topics import TopicAdmin
 from tidelog.client.admin.transactions import TransactionAdmin
 from tidelog.client.admin.users import UserAdmin
 from tidelog.client.cluster.cluster import Cluster
@@ -24,7 +24,7 @@ from tidelog.network.port import Network
 
 
 class Admin(
-    TopicAdmin,
+    ReplicaOffsetsAdmin,
     TransactionAdmin,
     ReplicaAdmin,
     ConfigAdmin,

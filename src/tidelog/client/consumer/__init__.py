@@ -4,7 +4,6 @@ consumer.py            `Consumer`
 subscription.py        topics by name, by pattern, or partitions assigned by hand
 positions.py           where the reader is in each partition. Pure
 positioning.py         finds positions, and has them confirmed by new leaders
-truncation.py          asks new leaders whether they have what was read (KIP-320)
 fetcher.py             fetches ahead of the reader
 fetch_session.py       incremental fetches (KIP-227). Pure
 fetched.py             a Fetch reply, taken apart as it is read

@@ -14,9 +14,9 @@ from collections.abc import Callable
 from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.cluster.routing import LEADER_MOVED
 from tidelog.client.consumer.positions import PartitionPosition, Positions
-from tidelog.client.consumer.truncation import LeaderEpochEnd, Question, ask_for_epoch_ends
 from tidelog.client.errors import ApiTimeout, ClientError, LogTruncated, NoBrokerAvailable, NoOffsetForPartition
 from tidelog.client.offsets.committed import fetch_committed
+from tidelog.client.offsets.epoch_ends import LeaderEpochEnd, Question, ask_for_epoch_ends
 from tidelog.client.offsets.listing import list_offsets
 from tidelog.client.options import ConsumerConfig
 from tidelog.model.errors import ApiError, ErrorCode

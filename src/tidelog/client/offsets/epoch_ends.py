@@ -1,8 +1,9 @@
-"""Asks new leaders whether they have what the reader has read (KIP-320).
+"""Where the epochs of leaders end in their logs (OffsetForLeaderEpoch).
 
-After an unclean election a log may have lost records that a reader has seen, and got others in their place. Offsets
-alone do not tell; the leader epoch of the record before the position does: the new leader says where that epoch ends
-in its log. If that is before the position, the reader has read what is not there any more.
+With that a reader learns whether a new leader has what it has read (KIP-320). After an unclean election a log may have
+lost records that a reader has seen, and got others in their place. Offsets alone do not tell; the leader epoch of the
+record before the position does: the new leader says where that epoch ends in its log. If that is before the position,
+the reader has read what is not there any more.
 """
 
 from __future__ import annotations
