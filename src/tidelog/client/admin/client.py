@@ -50,6 +50,11 @@ class Admin(
         given = given_options(bootstrap_servers, config, options)
         self._cluster = Cluster(client_config(given), network=network, clock=clock, randomness=randomness)
 
+    @property
+    def cluster(self) -> Cluster:
+        """The connections, for what reads logs beside it."""
+        return self._cluster
+
     async def __aenter__(self) -> Admin:
         await self._cluster.start()
         return self
