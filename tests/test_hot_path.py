@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
@@ -164,3 +165,53 @@ def test_classes_that_plain_python_derives_from_are_compiled_for_that() -> None:
 
 def source_modules() -> list[str]:
     return [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in (ROOT / "tidelog").rglob("*.py")]
+
+
+# What `async with` may enter in compiled code: leaving it suspends nobody.
+LEFT_AT_ONCE = {"asyncio.timeout", "asyncio.timeout_at"}
+
+
+def of_the_same_function(node: ast.AST) -> Iterator[ast.AST]:
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        yield node
+        for child in ast.iter_child_nodes(node):
+            yield from of_the_same_function(child)
+
+
+def suspended_in_handlers(source: str) -> list[int]:
+    """The lines on which a coroutine or generator may be left while it handles an exception."""
+    suspending = (ast.Await, ast.AsyncFor, ast.AsyncWith, ast.Yield, ast.YieldFrom)
+    found: set[int] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Try | ast.TryStar):
+            parts = (each for part in (*node.handlers, *node.finalbody) for each in of_the_same_function(part))
+            found |= {each.lineno for each in parts if isinstance(each, suspending)}
+        elif isinstance(node, ast.AsyncWith):
+            entered = {ast.unparse(item.context_expr).partition("(")[0] for item in node.items}
+            found |= {node.lineno} if entered - LEFT_AT_ONCE else set()
+    return sorted(found)
+
+
+def test_nothing_compiled_is_suspended_while_it_handles_an_exception() -> None:
+    """mypyc leaves the exception that is handled to whoever runs next. Everything that is raised meanwhile, anywhere in
+    the thread, gets it as its context: chains of exceptions that grow as long as an outage lasts."""
+    found = {
+        name: suspended_in_handlers((ROOT / hot_path.source_path("", name)).read_text()) for name in hot_path.MODULES
+    }
+    assert {name: lines for name, lines in found.items() if lines} == {}
+
+
+@pytest.mark.parametrize(
+    ("body", "lines"),
+    [
+        ("try: pass\n except OSError:\n  await rest()", [4]),
+        ("try: pass\n finally:\n  yield 1", [4]),
+        ("try: pass\n except* OSError:\n  async for x in y: pass", [4]),
+        ("try: pass\n finally:\n  def later(): yield 1", []),
+        ("async with lock:\n  pass", [2]),
+        ("async with asyncio.timeout(1):\n  await rest()", []),
+        ("try:\n  await rest()\n except OSError: pass\n await rest()", []),
+    ],
+)
+def test_what_is_suspended_in_a_handler_is_found(body: str, lines: list[int]) -> None:
+    assert suspended_in_handlers(f"async def run():\n {body}\n") == lines

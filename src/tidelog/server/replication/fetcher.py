@@ -146,6 +146,7 @@ class LeaderFetcher:
             if step is None:
                 await self._rest()
                 continue
+            response: FetchResponse | None = None
             try:
                 connection = self._peers.current(self.leader_id)
                 if connection is None or connection is not self._connection:
@@ -156,6 +157,8 @@ class LeaderFetcher:
             except (ConnectionProblem, UnsupportedByBroker) as problem:
                 self._report_outage(problem)
                 self._disconnect()
+            if response is None:
+                # Not in the handler: what is suspended there leaves its exception to all others (decision 37).
                 await asyncio.sleep(self._following.randomness.uniform(0.8, 1.2) * retry_ms / 1000)
                 retry_ms = min(2 * retry_ms, float(self._live.config.replica_fetch_backoff_ms))
                 continue
