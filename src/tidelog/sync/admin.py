@@ -32,6 +32,8 @@ class Admin(Client[AsyncAdmin]):
     create_partitions = blocking(AsyncAdmin.create_partitions)
     delete_records = blocking(AsyncAdmin.delete_records)
     delete_topics = blocking(AsyncAdmin.delete_topics)
+    describe_leader_epochs = blocking(AsyncAdmin.describe_leader_epochs)
+    describe_replica_offsets = blocking(AsyncAdmin.describe_replica_offsets)
     describe_topics = blocking(AsyncAdmin.describe_topics)
     list_offsets = blocking(AsyncAdmin.list_offsets)
     list_topics = blocking(AsyncAdmin.list_topics)

@@ -9,7 +9,7 @@ from support.eventually import eventually
 
 import tidelog
 from tidelog.client.admin import Admin
-from tidelog.client.browsing import ControlEntry, Entry, LogBrowser, Outcome, RecordEntry
+from tidelog.client.browsing import ControlEntry, Entry, LogBrowser, RecordEntry, TransactionOutcome
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
 
@@ -54,7 +54,7 @@ async def test_transactions_are_marked_on_their_records(admin: Admin, servers: s
         await a.begin_transaction()
         await write(a, b"a1")
         await a.abort_transaction()
-        before = [(b"plain", None), (b"a1", Outcome.ABORTED), "ABORT"]
+        before = [(b"plain", None), (b"a1", TransactionOutcome.ABORTED), "ABORT"]
         await expect(before)
         await a.begin_transaction()
         await write(a, b"a2")
@@ -63,17 +63,17 @@ async def test_transactions_are_marked_on_their_records(admin: Admin, servers: s
             await b.begin_transaction()
             await write(b, b"b1")
             await (b.commit_transaction() if commit else b.abort_transaction())
-        behind = [(b"b1", Outcome.COMMITTED), "COMMIT", (b"b1", Outcome.ABORTED), "ABORT"]
-        await expect([*before, (b"a2", Outcome.OPEN), *behind])
+        behind = [(b"b1", TransactionOutcome.COMMITTED), "COMMIT", (b"b1", TransactionOutcome.ABORTED), "ABORT"]
+        await expect([*before, (b"a2", TransactionOutcome.OPEN), *behind])
         page = await browser.page(partition, 0)
         assert page.last_stable_offset == 3
         # On a page of its own, too: the markers are on the next one.
         entries = [
             entry for number in range(8) for entry in (await browser.page(partition, number, max_entries=1)).entries
         ]
-        assert shown(tuple(entries)) == [*before, (b"a2", Outcome.OPEN), *behind]
+        assert shown(tuple(entries)) == [*before, (b"a2", TransactionOutcome.OPEN), *behind]
         await a.commit_transaction()
-        await expect([*before, (b"a2", Outcome.COMMITTED), *behind, "COMMIT"])
+        await expect([*before, (b"a2", TransactionOutcome.COMMITTED), *behind, "COMMIT"])
         assert (await browser.page(partition, 0)).last_stable_offset == 9
 
 

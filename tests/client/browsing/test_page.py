@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidelog.client.browsing.outcomes import AbortedRange, Outcome
+from tidelog.client.browsing.outcomes import AbortedRange, TransactionOutcome
 from tidelog.client.browsing.page import ControlEntry, Entry, Gap, RecordEntry, Unreadable, end_of, entries_of
 from tidelog.records.batch import parse_header
 from tidelog.records.compression import Compression
@@ -51,7 +51,7 @@ def read(
     return entries
 
 
-def outcomes(entries: list[Entry]) -> dict[int, Outcome | None]:
+def outcomes(entries: list[Entry]) -> dict[int, TransactionOutcome | None]:
     return {entry.offset: entry.outcome for entry in entries if isinstance(entry, RecordEntry)}
 
 
@@ -84,9 +84,9 @@ def test_the_next_marker_of_the_producer_decides() -> None:
         batch(6),
     )
     assert outcomes(entries) == {
-        0: Outcome.COMMITTED,
-        1: Outcome.ABORTED,
-        3: Outcome.COMMITTED,
+        0: TransactionOutcome.COMMITTED,
+        1: TransactionOutcome.ABORTED,
+        3: TransactionOutcome.COMMITTED,
         6: None,
     }
     (control, *_) = [entry for entry in entries if isinstance(entry, ControlEntry)]
@@ -97,21 +97,21 @@ def test_the_next_marker_of_the_producer_decides() -> None:
 @pytest.mark.parametrize(
     ("aborted", "open_since", "stable", "expected"),
     [
-        ((), {}, 100, Outcome.COMMITTED),
-        ((AbortedRange(1, 20),), {}, 100, Outcome.ABORTED),
+        ((), {}, 100, TransactionOutcome.COMMITTED),
+        ((AbortedRange(1, 20),), {}, 100, TransactionOutcome.ABORTED),
         # Another one of the same producer, which has ended on the page, or that has not begun yet.
-        ((AbortedRange(1, 5),), {}, 100, Outcome.COMMITTED),
-        ((AbortedRange(1, 22),), {}, 100, Outcome.COMMITTED),
-        ((AbortedRange(2, 20),), {}, 100, Outcome.COMMITTED),
-        ((), {1: 20}, 20, Outcome.OPEN),
-        ((), {1: 22}, 20, Outcome.ENDED_LATER),
-        ((), {2: 0}, 20, Outcome.ENDED_LATER),
+        ((AbortedRange(1, 5),), {}, 100, TransactionOutcome.COMMITTED),
+        ((AbortedRange(1, 22),), {}, 100, TransactionOutcome.COMMITTED),
+        ((AbortedRange(2, 20),), {}, 100, TransactionOutcome.COMMITTED),
+        ((), {1: 20}, 20, TransactionOutcome.OPEN),
+        ((), {1: 22}, 20, TransactionOutcome.ENDED_LATER),
+        ((), {2: 0}, 20, TransactionOutcome.ENDED_LATER),
         # The outcome of a transaction is known before the ones that hold the last stable offset back.
-        ((), {2: 0}, 21, Outcome.COMMITTED),
+        ((), {2: 0}, 21, TransactionOutcome.COMMITTED),
     ],
 )
 def test_behind_the_last_marker_of_the_page_the_leader_decides(
-    aborted: tuple[AbortedRange, ...], open_since: dict[int, int], stable: int, expected: Outcome
+    aborted: tuple[AbortedRange, ...], open_since: dict[int, int], stable: int, expected: TransactionOutcome
 ) -> None:
     entries = read(
         marker(10, 1, commit=False),

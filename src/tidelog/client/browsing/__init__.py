@@ -8,7 +8,7 @@ outcomes.py how the transaction of a record has ended. No I/O
 from __future__ import annotations
 
 from tidelog.client.browsing.browser import LogBrowser
-from tidelog.client.browsing.outcomes import Outcome
-from tidelog.client.browsing.page import ControlEntry, Entry, Gap, Page, RecordEntry, Unreadable
+from tidelog.client.browsing.outcomes import TransactionOutcome
+from tidelog.client.browsing.page import ControlEntry, Entry, Gap, LogPage, RecordEntry, Unreadable
 
-__all__ = ["ControlEntry", "Entry", "Gap", "LogBrowser", "Outcome", "Page", "RecordEntry", "Unreadable"]
+__all__ = ["ControlEntry", "Entry", "Gap", "LogBrowser", "LogPage", "RecordEntry", "TransactionOutcome", "Unreadable"]

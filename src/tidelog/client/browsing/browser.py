@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from tidelog.client.admin import Admin
 from tidelog.client.browsing.outcomes import AbortedRange
-from tidelog.client.browsing.page import Page, end_of, entries_of
+from tidelog.client.browsing.page import LogPage, end_of, entries_of
 from tidelog.client.cluster.routing import ask_leaders
 from tidelog.client.errors import outcome, raise_any, raise_for_code
 from tidelog.model.errors import ApiError, ErrorCode
@@ -45,7 +45,7 @@ class LogBrowser:
 
     async def page(
         self, partition: TopicPartition, offset: int, *, max_entries: int = 100, max_bytes: int = 1 << 20
-    ) -> Page:
+    ) -> LogPage:
         """Up to `max_entries` entries from `offset` on. An offset that is no longer there stands for the first one that
         is, one that is not there yet for the end.
 
@@ -70,7 +70,7 @@ class LogBrowser:
         )
         if len(entries) > max_entries:
             next_offset = entries[max_entries].offset
-        return Page(
+        return LogPage(
             entries=tuple(entries[:max_entries]),
             next_offset=next_offset,
             log_start_offset=first.log_start_offset,

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 
-class Outcome(StrEnum):
+class TransactionOutcome(StrEnum):
     COMMITTED = "committed"
     ABORTED = "aborted"
     OPEN = "open"
@@ -53,17 +53,17 @@ class Outcomes:
         self._open_since = open_since
         self._last_stable_offset = last_stable_offset
 
-    def of(self, producer_id: int, offset: int) -> Outcome:
+    def of(self, producer_id: int, offset: int) -> TransactionOutcome:
         """Of a record of a transaction."""
         for marker in self._markers.get(producer_id, ()):
             if marker.offset > offset:
-                return Outcome.COMMITTED if marker.commit else Outcome.ABORTED
+                return TransactionOutcome.COMMITTED if marker.commit else TransactionOutcome.ABORTED
         began = self._open_since.get(producer_id)
         if began is not None and offset >= began:
-            return Outcome.OPEN
+            return TransactionOutcome.OPEN
         if offset < self._last_stable_offset:
-            return Outcome.ABORTED if self._in_aborted(producer_id, offset) else Outcome.COMMITTED
-        return Outcome.ENDED_LATER
+            return TransactionOutcome.ABORTED if self._in_aborted(producer_id, offset) else TransactionOutcome.COMMITTED
+        return TransactionOutcome.ENDED_LATER
 
     def _in_aborted(self, producer_id: int, offset: int) -> bool:
         """Without a marker behind it on the page, it belongs to the last transaction that began before it."""

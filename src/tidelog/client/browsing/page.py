@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from tidelog.client.browsing.outcomes import AbortedRange, Marker, Outcome, Outcomes
+from tidelog.client.browsing.outcomes import AbortedRange, Marker, Outcomes, TransactionOutcome
 from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.records.batch import SEQUENCE_MODULUS, BatchHeader, Buffer, CorruptBatch, iterate_headers
 from tidelog.records.control import EndTransactionMarker, QuorumControl, decode_control_record
@@ -31,7 +31,7 @@ class RecordEntry:
     producer_id: int | None
     producer_epoch: int | None
     sequence: int | None
-    outcome: Outcome | None
+    outcome: TransactionOutcome | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +69,7 @@ Entry = RecordEntry | ControlEntry | Gap | Unreadable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class LogPage:
     """Some entries of a log in the order of their offsets. The next page begins at `next_offset`."""
 
     entries: tuple[Entry, ...]
