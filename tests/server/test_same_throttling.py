@@ -7,7 +7,8 @@ of the controller become less with the time that passes, so only their bound is 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ class Asked:
 
     def __init__(self, address: str) -> None:
         self._address = address
+        self._newcomers = count()
 
     async def facts(self) -> Facts:
         found: Facts = {}
@@ -49,13 +51,17 @@ class Asked:
         async with raw_client(self._address) as client:
             await set_quota(client, key, None, **entity)
 
+    def _newcomer(self) -> AbstractAsyncContextManager[RawClient]:
+        """A client that has used nothing of its quota yet. What is used while a quota takes effect may count or not."""
+        return raw_client(self._address, client_id=f"newcomer-{next(self._newcomers)}")
+
     async def _produce(self) -> Facts:
         async with raw_client(self._address) as client:
             await create_topic(client, "produced")
         found: Facts = {}
         async with self._limited("producer_byte_rate", 1_000):
             for _ in range(MOST_ATTEMPTS):
-                async with raw_client(self._address) as client:
+                async with self._newcomer() as client:
                     reply = await client.ask(produce_request("produced", records(1, 20_000), acks=1), 11)
                     if reply.throttle_time_ms:
                         found["produce: throttled"] = reply.throttle_time_ms
@@ -75,7 +81,7 @@ class Asked:
                 await client.produce_batch("fetched", records(1, 3_000))
         async with self._limited("consumer_byte_rate", 1_000):
             for _ in range(MOST_ATTEMPTS):
-                async with raw_client(self._address) as client:
+                async with self._newcomer() as client:
                     # So much is throttled in any case, by what is not records.
                     reply = await client.ask(fetch(topic_id, most=15_000), 17)
                     if reply.throttle_time_ms:
@@ -97,7 +103,7 @@ class Asked:
             await client.produce_batch("in-session", records(1, 9_000))
         async with self._limited("consumer_byte_rate", 10):
             for _ in range(MOST_ATTEMPTS):
-                async with raw_client(self._address) as client:
+                async with self._newcomer() as client:
                     reply = await client.ask(fetch(topic_id, session=(0, 0)), 17)
                     if reply.throttle_time_ms:
                         return {"fetch: session of a throttled one": reply.session_id}
@@ -107,7 +113,7 @@ class Asked:
         found: Facts = {}
         async with self._limited("request_percentage", 0.000_001):
             for _ in range(MOST_ATTEMPTS):
-                async with raw_client(self._address) as client:
+                async with self._newcomer() as client:
                     reply = await client.ask(MetadataRequest())
                     if reply.throttle_time_ms:
                         found["request: throttled"] = reply.throttle_time_ms

@@ -19,9 +19,10 @@ from tidelog.records.record import encode_batch
 
 
 class RawClient:
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, client_id: str = "raw") -> None:
         self._reader = reader
         self._writer = writer
+        self._client_id = client_id
         self._next_id = 0
         # Without their length prefixes.
         self.last_size = 0
@@ -37,7 +38,7 @@ class RawClient:
         api_key = request.SCHEMA.api_key
         version = request.SCHEMA.valid[1] if version is None else version
         self._next_id += 1
-        frame = request_frame(api_key, version, self._next_id, "raw", request)
+        frame = request_frame(api_key, version, self._next_id, self._client_id, request)
         self._writer.writelines(frame)
         self.last_size = sum(map(len, frame)) - LENGTH_SIZE
         return api_key, version
@@ -102,10 +103,12 @@ def produce_request(
 
 
 @asynccontextmanager
-async def raw_client(bootstrap_servers: str, tls: ssl.SSLContext | None = None) -> AsyncIterator[RawClient]:
+async def raw_client(
+    bootstrap_servers: str, tls: ssl.SSLContext | None = None, *, client_id: str = "raw"
+) -> AsyncIterator[RawClient]:
     host, _, port = bootstrap_servers.partition(":")
     reader, writer = await asyncio.open_connection(host, int(port), ssl=tls)
     try:
-        yield RawClient(reader, writer)
+        yield RawClient(reader, writer, client_id)
     finally:
         writer.close()
