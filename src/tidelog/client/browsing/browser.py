@@ -1,7 +1,8 @@
 """`LogBrowser`: reads pages of a partition's log, up to the high watermark.
 
-Up to the last stable offset it reads as a reader of committed records, because only they are told which transactions
-were aborted; from there on as a reader of everything. Needs what a consumer needs, Read and Describe on the topic.
+Two kinds of Fetch make up a page. Up to the last stable offset it is a read_committed one, because only its answer
+lists the aborted transactions. From there to the high watermark it is a read_uncommitted one. The client needs Read
+and Describe on the topic, as a consumer does.
 """
 
 from __future__ import annotations
