@@ -31,7 +31,7 @@ def test_every_disk_is_replaced_one_after_another_and_every_node_leads_again(
     cluster.ask(lambda admin: admin.elect_leaders(ElectionType.PREFERRED))
     for number, name in topics.items():
         cluster.wait_for(name, lambda partition, leader=number: partition.leader == leader, at=number)  # type: ignore[misc]
-    check_nothing_lost(producer, read_values(cluster.bootstrap_servers, topics[1]))
+    check_nothing_lost(producer, read_values(cluster.bootstrap_servers, topics[1], at_least=producer.sent))
     wait_until(
         lambda: len({log_bytes(cluster.log_directory(number), topics[1]) for number in NUMBERS}) == 1,
         what="that all replicas are equal",

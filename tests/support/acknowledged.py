@@ -78,8 +78,14 @@ class SteadyProducer:
         self.acknowledged.append(Acknowledgement(value=value, offset=offset, at=time.monotonic()))
 
 
-def read_values(bootstrap_servers: str, topic: str, *, read_committed: bool = True) -> dict[int, bytes]:
-    """Everything in partition 0 that a reader can see now, by offset."""
+def read_values(
+    bootstrap_servers: str, topic: str, *, at_least: int = 0, read_committed: bool = True
+) -> dict[int, bytes]:
+    """Everything in partition 0 that a reader can see now, by offset; `at_least` as many are waited for.
+
+    A new leader's watermark may be behind what its predecessor has acknowledged, until enough followers have fetched;
+    and a transaction is acknowledged before its markers are written. Who reads at such a time says how many there are.
+    """
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap_servers,
@@ -103,7 +109,7 @@ def read_values(bootstrap_servers: str, topic: str, *, read_committed: bool = Tr
                     assert value is not None
                     assert offset not in found, f"offset {offset} was given twice"
                     found[offset] = value
-                elif error.code() == KafkaError._PARTITION_EOF:
+                elif error.code() == KafkaError._PARTITION_EOF and len(found) >= at_least:
                     return found
     finally:
         consumer.close()
