@@ -15,6 +15,8 @@ from support.processes import HANG_SECONDS, start_process, stop_process, tail, w
 from support.tidelog_command import run_tidelog
 from support.tidelog_process import tidelog_command
 
+from tidelog import Admin
+
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cluster")]
 
 
@@ -74,6 +76,19 @@ def test_a_node_that_died_is_started_again_alone_and_rejoins(tmp_path: Path) -> 
             stop_process(again)
 
 
+async def test_the_nodes_are_announced_when_topics_can_be_placed_on_all_of_them(tmp_path: Path) -> None:
+    output, data = tmp_path / "up.log", tmp_path / "data"
+    command = (tidelog_command(), "up", "--nodes", "3", "--port", "0", "--data-dir", str(data))
+    up = start_process(command, output=output)
+    try:
+        wait_until(lambda: "bootstrap.servers=" in output.read_text(), what="the announcement", every_seconds=0.01)
+        servers = output.read_text().split("bootstrap.servers=")[1].split()[0]
+        async with Admin(servers) as admin:
+            await admin.create_topic("on-all", replication_factor=3)
+    finally:
+        stop_process(up)
+
+
 def test_the_nodes_end_when_the_command_is_killed(tmp_path: Path) -> None:
     output, data = tmp_path / "up.log", tmp_path / "data"
     command = (tidelog_command(), "up", "--nodes", "2", "--port", "0", "--data-dir", str(data))
@@ -94,5 +109,4 @@ def test_the_nodes_end_when_the_command_is_killed(tmp_path: Path) -> None:
     for number in (1, 2):
         log = (data / f"node-{number}.log").read_text()
         assert "stopping: the process that started this one has ended" in log
-        # A node that is announced may not have registered yet: it ends cleanly as well.
         assert "INFO stopped" in log.splitlines()[-1]

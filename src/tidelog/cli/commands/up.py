@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidelog.cli.failures import CommandFailure
+from tidelog.cli.local_cluster.announcement import ANNOUNCEMENT
 from tidelog.cli.properties import read_properties, split_properties
 
 if TYPE_CHECKING:
@@ -180,7 +181,7 @@ def _announce(node: RunningNode, data_dir: str, security: StartSecurity | None =
     if security is not None:
         option, how_to_connect = security.options(servers), security.listening(servers)
     lines = [
-        f"tidelog listens on {servers}, data in {data_dir}",
+        f"{ANNOUNCEMENT} {servers}, data in {data_dir}",
         *how_to_connect,
         f"  tidelog topics{option} --create --topic first",
         f"  tidelog produce{option} --topic first",

@@ -10,6 +10,7 @@ collected_metrics.py  one page with the metrics of all processes
 data_directory.py     what a data directory holds, and which starts on it are refused
 node_files.py         the properties file and the formatted directory of each process
 start_security.py     how what is started is reached: openly, or with `--secure`
+announcement.py       the words by which a node says that it serves
 processes.py          the processes themselves, which end when this one does
 ports.py              ports that are free
 """

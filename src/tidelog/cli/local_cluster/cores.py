@@ -30,7 +30,7 @@ from tidelog.cli.local_cluster.data_directory import (
 )
 from tidelog.cli.local_cluster.node_files import format_directories, write_properties
 from tidelog.cli.local_cluster.ports import bracketed, following_free_ports, free_ports
-from tidelog.cli.local_cluster.processes import ChildProcesses
+from tidelog.cli.local_cluster.processes import PATIENT_SECONDS, ChildProcesses
 from tidelog.cli.local_cluster.restarts import MOST_RESTARTS, WINDOW_SECONDS, Restarts
 from tidelog.cli.local_cluster.start_security import start_security
 from tidelog.client.errors import ClientError
@@ -48,8 +48,6 @@ STOP_SECONDS = 40.0
 # How long the processes of a command that was killed may take to end.
 RELEASE_SECONDS = 40.0
 REVIEW_SECONDS = 30.0
-# After which a start that takes long says what it waits for.
-PATIENT_SECONDS = 10.0
 POLL_SECONDS = 0.1
 
 

@@ -17,7 +17,7 @@ from tidelog.cli.failures import CommandFailure
 from tidelog.cli.local_cluster.data_directory import StartKind, require_kind
 from tidelog.cli.local_cluster.node_files import format_directories, write_properties
 from tidelog.cli.local_cluster.ports import accepts, bracketed, free_port, free_ports, reachable
-from tidelog.cli.local_cluster.processes import ChildProcesses
+from tidelog.cli.local_cluster.processes import PATIENT_SECONDS, ChildProcesses
 from tidelog.cli.local_cluster.start_security import StartSecurity, start_security
 from tidelog.cli.properties import read_properties
 from tidelog.server.signals import end_by
@@ -114,7 +114,7 @@ class LocalCluster:
         self._stopping = True
 
     def start(self) -> None:
-        """Until all nodes accept connections, or a signal has come."""
+        """Until all nodes serve, or a signal has come. One that only listens may not be part of the cluster yet."""
         for number in self._numbers:
             if self._stopping:
                 return
@@ -127,6 +127,22 @@ class LocalCluster:
                 if time.monotonic() > deadline:
                     raise self._not_started(number, "did not start in time")
                 time.sleep(POLL_SECONDS)
+        self._wait_until_they_serve()
+
+    def _wait_until_they_serve(self) -> None:
+        """However long it takes: a node that was not stopped cleanly recovers its partitions first."""
+        explain_at = time.monotonic() + PATIENT_SECONDS
+        while not self._stopping:
+            for ended, code in self._processes.take_ended().items():
+                raise self._not_started(ended, f"exited with code {code}")
+            waiting = [number for number in self._numbers if not self._processes.has_announced(number)]
+            if not waiting:
+                return
+            if time.monotonic() > explain_at:
+                explain_at = float("inf")
+                listed = ", ".join(f"node {number} ({self._processes.log_file(number)})" for number in waiting)
+                typer.echo(f"waiting for {listed}, which may be recovering its partitions")
+            time.sleep(POLL_SECONDS)
 
     def _not_started(self, number: int, state: str) -> CommandFailure:
         return CommandFailure(f"node {number} {state}; see {self._processes.log_file(number)}")

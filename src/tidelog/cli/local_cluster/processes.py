@@ -12,6 +12,11 @@ import sys
 from collections.abc import Callable, Collection
 from pathlib import Path
 
+from tidelog.cli.local_cluster.announcement import ANNOUNCEMENT
+
+# After which a start that takes long says what it waits for.
+PATIENT_SECONDS = 10.0
+
 _TAIL_BYTES = 4096
 
 
@@ -21,6 +26,8 @@ class ChildProcesses:
     def __init__(self, config_file: Callable[[int], Path]) -> None:
         self._config_file = config_file
         self._running: dict[int, subprocess.Popen[bytes]] = {}
+        # Where in its log file the words of the last start begin.
+        self._log_starts: dict[int, int] = {}
 
     @property
     def running(self) -> Collection[int]:
@@ -34,6 +41,7 @@ class ChildProcesses:
         config = str(self._config_file(number))
         command = [sys.executable, "-m", "tidelog.cli.main", "server", "--config", config, "--stop-with-input"]
         with self.log_file(number).open("ab") as log:
+            self._log_starts[number] = log.tell()
             # A session of its own: Ctrl-C reaches this process only, which then ends the nodes in order.
             self._running[number] = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True
@@ -46,6 +54,12 @@ class ChildProcesses:
         for number in ended:
             _close(self._running.pop(number))
         return ended
+
+    def has_announced(self, number: int) -> bool:
+        """Whether it serves, and is no longer starting."""
+        with self.log_file(number).open("rb") as log:
+            log.seek(self._log_starts[number])
+            return any(line.startswith(ANNOUNCEMENT.encode()) for line in log)
 
     def terminate(self, numbers: Collection[int]) -> None:
         """Ask them to stop cleanly."""
