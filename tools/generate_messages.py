@@ -4,6 +4,10 @@
 
 Only names, types, version ranges and defaults carry over. Run it when a new Kafka version brings new schemas, and
 commit the result: users of tidelog never need the jars.
+
+`message_extensions.json` beside this file has the fields that tidelog adds: for each message, the structs that get
+fields, and the fields as Kafka's schemas write them. All of them are tagged, and their tags are far above Kafka's own
+(docs/decisions/0046-tagged-fields-of-tidelog.md).
 """
 
 from __future__ import annotations
@@ -16,7 +20,10 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+from tidelog.protocol.schema import FIRST_EXTENSION_TAG
+
 TARGET = Path(__file__).resolve().parent.parent / "src" / "tidelog" / "protocol" / "messages"
+EXTENSIONS = Path(__file__).resolve().parent / "message_extensions.json"
 
 SOURCES = {
     "kafka-clients": "common/message/",
@@ -73,8 +80,9 @@ def show(bounds: tuple[int, int]) -> str:
 class Module:
     """One generated module: a message and the structs inside it, innermost first."""
 
-    def __init__(self, schema: dict[str, Any]) -> None:
+    def __init__(self, schema: dict[str, Any], *, extended: bool = False) -> None:
         self.schema = schema
+        self.origin = "from Apache Kafka's schemas" + (f" and {EXTENSIONS.name}" if extended else "")
         self.classes: list[str] = []
         self.done: set[str] = set()
         self.common = {struct["name"]: struct for struct in schema.get("commonStructs", [])}
@@ -90,7 +98,7 @@ class Module:
         names += ["Field"] if "Field(" in body else []
         names += ["Message", "Schema", "Structs"]
         return (
-            "# Written by tools/generate_messages.py from Apache Kafka's schemas: do not edit.\n"
+            f"# Written by tools/generate_messages.py {self.origin}: do not edit.\n"
             "from __future__ import annotations\n\n"
             f"{sequence}from typing import ClassVar{final}\n\n"
             f"{buffer}from tidelog.protocol.schema import {', '.join(sorted(names))}\n\n\n" + body + "\n"
@@ -197,14 +205,46 @@ def schemas(jars: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
+def extensions() -> dict[str, dict[str, list[dict[str, Any]]]]:
+    """The fields that tidelog adds, by message and struct."""
+    found: dict[str, dict[str, list[dict[str, Any]]]] = json.loads(EXTENSIONS.read_text())
+    return found
+
+
+def extend(schema: dict[str, Any], additions: dict[str, list[dict[str, Any]]]) -> None:
+    """Append the fields of `additions` to the structs of a message. Exits if one cannot be an extension."""
+    for struct, added in additions.items():
+        fields = fields_of(schema, struct)
+        if fields is None:
+            sys.exit(f"{EXTENSIONS.name}: {schema['name']} has no struct {struct}")
+        for field in added:
+            if "taggedVersions" not in field or field["tag"] < FIRST_EXTENSION_TAG:
+                sys.exit(f"{EXTENSIONS.name}: {struct}.{field['name']} needs a tag of at least {FIRST_EXTENSION_TAG}")
+            if any(each["name"] == field["name"] or each.get("tag") == field["tag"] for each in fields):
+                sys.exit(f"{EXTENSIONS.name}: {struct} has a field {field['name']} or a tag {field['tag']} already")
+            fields.append(field)
+
+
+def fields_of(schema: dict[str, Any], struct: str) -> list[dict[str, Any]] | None:
+    """Those of the message itself, or of a struct anywhere inside of it; None if there is no such struct."""
+    fields: list[dict[str, Any]] = schema.get("fields", [])
+    if struct in (schema.get("name"), schema.get("type", "").removeprefix("[]")):
+        return fields
+    inside = (fields_of(each, struct) for each in [*fields, *schema.get("commonStructs", [])])
+    return next((found for found in inside if found is not None), None)
+
+
 def main() -> None:
     found = schemas(Path(sys.argv[1]))
+    added = extensions()
+    for name in added:
+        extend(found[name], added[name])
     shutil.rmtree(TARGET, ignore_errors=True)
     TARGET.mkdir(parents=True)
     requests: dict[int, str] = {}
     records: dict[str, dict[int, str]] = {"metadata": {}, "coordinator-key": {}, "coordinator-value": {}}
     for name, schema in sorted(found.items()):
-        (TARGET / f"{snake_case(name)}.py").write_text(Module(schema).source())
+        (TARGET / f"{snake_case(name)}.py").write_text(Module(schema, extended=name in added).source())
         if schema["type"] == "request":
             requests[schema["apiKey"]] = name.removesuffix("Request")
         elif schema["type"] in records:

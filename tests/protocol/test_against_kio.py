@@ -1,6 +1,7 @@
 """The codec beside kio, which is generated from the same schemas by other people: same bytes for every message.
 
-kio has all requests, responses and headers, and none of the records that brokers write into their own logs.
+kio has all requests, responses and headers, and none of the records that brokers write into their own logs. Fields that
+only tidelog knows have their defaults here: they are not sent then, and the bytes are Kafka's.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def test_kio_reads_and_writes_the_same_bytes(record_property: Callable[[str, obj
         theirs = _kio_class(kind, version)
         if theirs is None:
             continue
-        data = encode(sample(kind, version, random, nulls=False), version)
+        data = encode(sample(kind, version, random, nulls=False, extensions=False), version)
         parsed, size = entity_reader(theirs)(memoryview(data).toreadonly(), 0)
         out = io.BytesIO()
         entity_writer(theirs)(out, parsed)

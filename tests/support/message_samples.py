@@ -5,11 +5,11 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import tidelog.protocol.messages
 from tidelog.protocol.codec import FIXED
-from tidelog.protocol.schema import Field, Message, covers
+from tidelog.protocol.schema import FIRST_EXTENSION_TAG, Field, Message, covers
 
 
 def all_messages() -> list[type[Message]]:
@@ -28,27 +28,41 @@ def all_versions() -> list[tuple[type[Message], int]]:
     ]
 
 
-def sample(kind: type[Message], version: int, random: Random, *, nulls: bool = True) -> Any:
+class Sampling(NamedTuple):
+    random: Random
+    # Whether fields that may be null sometimes are.
+    nulls: bool
+    # Whether fields that only tidelog knows have values.
+    extensions: bool
+
+
+def sample(kind: type[Message], version: int, random: Random, *, nulls: bool = True, extensions: bool = True) -> Any:
     """A message with random values in all fields that `version` has; other fields keep their defaults."""
+    return _sample(kind, version, Sampling(random, nulls, extensions))
+
+
+def _sample(kind: type[Message], version: int, sampling: Sampling) -> Any:
     values = {
-        field.name: _value(kind, field, version, random, nulls)
+        field.name: _value(kind, field, version, sampling)
         for field in kind.SCHEMA.fields
-        if covers(field.versions, version)
+        if covers(field.versions, version) and (sampling.extensions or field.tag < FIRST_EXTENSION_TAG)
     }
     return kind(**values)
 
 
-def _value(kind: type[Message], field: Field, version: int, random: Random, nulls: bool) -> Any:
-    if nulls and covers(field.nullable, version) and random.random() < 0.2:
+def _value(kind: type[Message], field: Field, version: int, sampling: Sampling) -> Any:
+    random = sampling.random
+    if sampling.nulls and covers(field.nullable, version) and random.random() < 0.2:
         return None
     if field.kind.startswith("[]"):
-        elements = [_element(kind, field.kind[2:], version, random, nulls) for _ in range(random.randrange(3))]
+        elements = [_element(kind, field.kind[2:], version, sampling) for _ in range(random.randrange(3))]
         # An empty tagged array is not sent, and comes back as the default.
         return elements if elements or not covers(field.tagged, version) or field.default is None else ()
-    return _element(kind, field.kind, version, random, nulls)
+    return _element(kind, field.kind, version, sampling)
 
 
-def _element(kind: type[Message], element: str, version: int, random: Random, nulls: bool) -> Any:
+def _element(kind: type[Message], element: str, version: int, sampling: Sampling) -> Any:
+    random = sampling.random
     if element == "bool":
         return random.random() < 0.5
     if element == "float64":
@@ -62,4 +76,4 @@ def _element(kind: type[Message], element: str, version: int, random: Random, nu
     if element in FIXED:
         # Small enough for an int8, and for whatever meaning a foreign library gives to the number.
         return random.randrange(1, 100)
-    return sample(kind.STRUCTS[element], version, random, nulls=nulls)
+    return _sample(kind.STRUCTS[element], version, sampling)

@@ -14,7 +14,7 @@ from twin.state import EMPTY, GROUP, MISSING, PLAIN, batch
 
 from tidelog.protocol.api import request_class
 from tidelog.protocol.messages import ApiKey
-from tidelog.protocol.schema import Field, Message, covers
+from tidelog.protocol.schema import FIRST_EXTENSION_TAG, Field, Message, covers
 
 # How long to wait, and whether to do it at all, is no matter of edges: replies would depend on the clock.
 _NOT_VARIED = {
@@ -120,7 +120,7 @@ def variations(case: Case, version: int, random: Random, limit: int) -> Iterator
 
 def _struct(key: ApiKey, kind: type[Message], given: Given, version: int) -> Iterator[tuple[str, dict[str, Any]]]:
     for field in kind.SCHEMA.fields:
-        if not covers(field.versions, version) or field.name in _NOT_VARIED:
+        if not covers(field.versions, version) or field.name in _NOT_VARIED or field.tag >= FIRST_EXTENSION_TAG:
             continue
         for text, value in _field(key, kind, field, given.get(field.name), version):
             yield text, {**given, field.name: value}

@@ -1,4 +1,4 @@
-# Written by tools/generate_messages.py from Apache Kafka's schemas: do not edit.
+# Written by tools/generate_messages.py from Apache Kafka's schemas and message_extensions.json: do not edit.
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -33,10 +33,12 @@ class DescribableLogDirTopic(Message):
 class DescribeLogDirsRequest(Message):
     __slots__ = (
         "topics",
+        "include_segments",
     )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("topics", "[]DescribableLogDirTopic", (0, LAST), nullable=(0, LAST)),
+            Field("include_segments", "bool", (2, LAST), tagged=(2, LAST), tag=10000, default=False),
         ), valid=(1, 5), flexible=(2, LAST), api_key=35
     )
     STRUCTS: ClassVar[Structs] = {"DescribableLogDirTopic": DescribableLogDirTopic}
@@ -45,5 +47,7 @@ class DescribeLogDirsRequest(Message):
         self,
         *,
         topics: Sequence[DescribableLogDirTopic] | None = (),
+        include_segments: bool = False,
     ) -> None:
         self.topics: Final = topics
+        self.include_segments: Final = include_segments

@@ -1,4 +1,4 @@
-# Written by tools/generate_messages.py from Apache Kafka's schemas: do not edit.
+# Written by tools/generate_messages.py from Apache Kafka's schemas and message_extensions.json: do not edit.
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -7,12 +7,49 @@ from typing import ClassVar, Final
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
 
 
+class LogSegment(Message):
+    __slots__ = (
+        "base_offset",
+        "next_offset",
+        "size_in_bytes",
+        "largest_timestamp",
+        "state",
+    )
+    SCHEMA: ClassVar[Schema] = Schema(
+        (
+            Field("base_offset", "int64", (2, LAST)),
+            Field("next_offset", "int64", (2, LAST)),
+            Field("size_in_bytes", "int64", (2, LAST)),
+            Field("largest_timestamp", "int64", (2, LAST)),
+            Field("state", "int8", (2, LAST)),
+        )
+    )
+    STRUCTS: ClassVar[Structs] = {}
+
+    def __init__(
+        self,
+        *,
+        base_offset: int = 0,
+        next_offset: int = 0,
+        size_in_bytes: int = 0,
+        largest_timestamp: int = -1,
+        state: int = 0,
+    ) -> None:
+        self.base_offset: Final = base_offset
+        self.next_offset: Final = next_offset
+        self.size_in_bytes: Final = size_in_bytes
+        self.largest_timestamp: Final = largest_timestamp
+        self.state: Final = state
+
+
 class DescribeLogDirsPartition(Message):
     __slots__ = (
         "partition_index",
         "partition_size",
         "offset_lag",
         "is_future_key",
+        "segments",
+        "omitted_segments",
     )
     SCHEMA: ClassVar[Schema] = Schema(
         (
@@ -20,9 +57,11 @@ class DescribeLogDirsPartition(Message):
             Field("partition_size", "int64", (0, LAST)),
             Field("offset_lag", "int64", (0, LAST)),
             Field("is_future_key", "bool", (0, LAST)),
+            Field("segments", "[]LogSegment", (2, LAST), nullable=(2, LAST), tagged=(2, LAST), tag=10000),
+            Field("omitted_segments", "int32", (2, LAST), tagged=(2, LAST), tag=10001, default=0),
         )
     )
-    STRUCTS: ClassVar[Structs] = {}
+    STRUCTS: ClassVar[Structs] = {"LogSegment": LogSegment}
 
     def __init__(
         self,
@@ -31,11 +70,15 @@ class DescribeLogDirsPartition(Message):
         partition_size: int = 0,
         offset_lag: int = 0,
         is_future_key: bool = False,
+        segments: Sequence[LogSegment] | None = None,
+        omitted_segments: int = 0,
     ) -> None:
         self.partition_index: Final = partition_index
         self.partition_size: Final = partition_size
         self.offset_lag: Final = offset_lag
         self.is_future_key: Final = is_future_key
+        self.segments: Final = segments
+        self.omitted_segments: Final = omitted_segments
 
 
 class DescribeLogDirsTopic(Message):

@@ -1,4 +1,4 @@
-# Written by tools/generate_messages.py from Apache Kafka's schemas: do not edit.
+# Written by tools/generate_messages.py from Apache Kafka's schemas and message_extensions.json: do not edit.
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -33,10 +33,12 @@ class TopicRequest(Message):
 class DescribeProducersRequest(Message):
     __slots__ = (
         "topics",
+        "include_batches",
     )
     SCHEMA: ClassVar[Schema] = Schema(
         (
             Field("topics", "[]TopicRequest", (0, LAST)),
+            Field("include_batches", "bool", (0, LAST), tagged=(0, LAST), tag=10000, default=False),
         ), valid=(0, 0), flexible=(0, LAST), api_key=61
     )
     STRUCTS: ClassVar[Structs] = {"TopicRequest": TopicRequest}
@@ -45,5 +47,7 @@ class DescribeProducersRequest(Message):
         self,
         *,
         topics: Sequence[TopicRequest] = (),
+        include_batches: bool = False,
     ) -> None:
         self.topics: Final = topics
+        self.include_batches: Final = include_batches

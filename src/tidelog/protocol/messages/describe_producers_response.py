@@ -1,10 +1,41 @@
-# Written by tools/generate_messages.py from Apache Kafka's schemas: do not edit.
+# Written by tools/generate_messages.py from Apache Kafka's schemas and message_extensions.json: do not edit.
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from tidelog.protocol.schema import Field, LAST, Message, Schema, Structs
+
+
+class RetainedBatch(Message):
+    __slots__ = (
+        "base_sequence",
+        "last_sequence",
+        "last_offset",
+        "timestamp",
+    )
+    SCHEMA: ClassVar[Schema] = Schema(
+        (
+            Field("base_sequence", "int32", (0, LAST)),
+            Field("last_sequence", "int32", (0, LAST)),
+            Field("last_offset", "int64", (0, LAST)),
+            Field("timestamp", "int64", (0, LAST)),
+        )
+    )
+    STRUCTS: ClassVar[Structs] = {}
+
+    def __init__(
+        self,
+        *,
+        base_sequence: int = -1,
+        last_sequence: int = -1,
+        last_offset: int = 0,
+        timestamp: int = -1,
+    ) -> None:
+        self.base_sequence: Final = base_sequence
+        self.last_sequence: Final = last_sequence
+        self.last_offset: Final = last_offset
+        self.timestamp: Final = timestamp
 
 
 class ProducerState(Message):
@@ -15,6 +46,7 @@ class ProducerState(Message):
         "last_timestamp",
         "coordinator_epoch",
         "current_txn_start_offset",
+        "last_batches",
     )
     SCHEMA: ClassVar[Schema] = Schema(
         (
@@ -24,9 +56,10 @@ class ProducerState(Message):
             Field("last_timestamp", "int64", (0, LAST)),
             Field("coordinator_epoch", "int32", (0, LAST)),
             Field("current_txn_start_offset", "int64", (0, LAST)),
+            Field("last_batches", "[]RetainedBatch", (0, LAST), nullable=(0, LAST), tagged=(0, LAST), tag=10000),
         )
     )
-    STRUCTS: ClassVar[Structs] = {}
+    STRUCTS: ClassVar[Structs] = {"RetainedBatch": RetainedBatch}
 
     def __init__(
         self,
@@ -37,6 +70,7 @@ class ProducerState(Message):
         last_timestamp: int = -1,
         coordinator_epoch: int = 0,
         current_txn_start_offset: int = -1,
+        last_batches: Sequence[RetainedBatch] | None = None,
     ) -> None:
         self.producer_id: Final = producer_id
         self.producer_epoch: Final = producer_epoch
@@ -44,6 +78,7 @@ class ProducerState(Message):
         self.last_timestamp: Final = last_timestamp
         self.coordinator_epoch: Final = coordinator_epoch
         self.current_txn_start_offset: Final = current_txn_start_offset
+        self.last_batches: Final = last_batches
 
 
 class PartitionResponse(Message):
