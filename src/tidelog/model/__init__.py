@@ -6,6 +6,7 @@ invariants.py        what `check_invariants` raises
 lazy_dataclasses.py  `dataclass`, with methods that are made when they are first used
 ports.py             time and randomness
 principal.py         who sends a request
+segment_states.py    what the cleaner has done with a segment
 transitions.py       tables of states and the steps between them
 offset_times.py      timestamps with a meaning of their own in ListOffsets
 topics.py            valid topic names, and the names of internal topics

@@ -12,7 +12,7 @@ from mypy_extensions import mypyc_attr
 
 LAST = 32767
 NEVER = (1, 0)
-# Fields that only tidelog knows have tags from here on. Kafka numbers the tags of a struct from 0 on, so the fields of its
+# Fields that only tidelog knows have tags from here on. Kafka numbers the tags of a struct from 0, so the fields of its
 # next versions do not come near.
 FIRST_EXTENSION_TAG = 10_000
 

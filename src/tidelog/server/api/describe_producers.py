@@ -1,18 +1,22 @@
 """DescribeProducers: who has written to a partition and which transactions are open there (KIP-664).
 
-Every replica can answer, those of followers too.
+Every replica can answer, those of followers too. Who asks for it, in a tagged field that only tidelog knows, learns the
+last batches of each producer too, by which a replica tells a duplicate from a gap (decision 46).
 """
 
 from __future__ import annotations
 
 from tidelog.model.errors import ErrorCode
+from tidelog.model.ids import NO_SEQUENCE
 from tidelog.model.topics import topic_name_problem
+from tidelog.partition.producer_entry import BatchMetadata
 from tidelog.protocol.messages import ApiKey
 from tidelog.protocol.messages.describe_producers_request import DescribeProducersRequest
 from tidelog.protocol.messages.describe_producers_response import (
     DescribeProducersResponse,
     PartitionResponse,
     ProducerState,
+    RetainedBatch,
     TopicResponse,
 )
 from tidelog.security.acls import AclResourceType, Operation
@@ -36,7 +40,7 @@ def handle(
                 partitions=[
                     PartitionResponse(partition_index=partition, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
                     if topic.name in forbidden
-                    else _describe(replicas, broker_id, topic.name, partition)
+                    else _describe(replicas, broker_id, topic.name, partition, with_batches=request.include_batches)
                     for partition in topic.partition_indexes
                 ],
             )
@@ -45,7 +49,9 @@ def handle(
     )
 
 
-def _describe(replicas: Replicas, broker_id: int, topic: str, partition: int) -> PartitionResponse:
+def _describe(
+    replicas: Replicas, broker_id: int, topic: str, partition: int, *, with_batches: bool
+) -> PartitionResponse:
     problem = topic_name_problem(topic)
     if problem is not None:
         return PartitionResponse(
@@ -68,7 +74,18 @@ def _describe(replicas: Replicas, broker_id: int, topic: str, partition: int) ->
                 last_timestamp=entry.last_timestamp,
                 coordinator_epoch=entry.coordinator_epoch,
                 current_txn_start_offset=entry.transaction_first_offset,
+                last_batches=[_batch(batch) for batch in entry.batches] if with_batches else None,
             )
             for entry in replica.log.producer_states
         ],
+    )
+
+
+def _batch(batch: BatchMetadata) -> RetainedBatch:
+    return RetainedBatch(
+        # Coordinators write without sequences.
+        base_sequence=batch.first_sequence if batch.last_sequence >= 0 else NO_SEQUENCE,
+        last_sequence=batch.last_sequence,
+        last_offset=batch.last_offset,
+        timestamp=batch.timestamp,
     )

@@ -7,6 +7,7 @@ timestamp_lookup.py   the offset of a timestamp
 truncation.py         cutting off the end, or everything
 retention.py          removing old segments
 compacting.py         beginning a compaction
+describing.py         what its segments are, for those who look at it
 flush.py              syncing without stopping the log
 producer_snapshot.py  `.snapshot` files
 config.py             the topic's settings that apply to a log
