@@ -33,6 +33,7 @@ class Admin(Client[AsyncAdmin]):
     delete_records = blocking(AsyncAdmin.delete_records)
     delete_topics = blocking(AsyncAdmin.delete_topics)
     describe_leader_epochs = blocking(AsyncAdmin.describe_leader_epochs)
+    describe_log_segments = blocking(AsyncAdmin.describe_log_segments)
     describe_replica_offsets = blocking(AsyncAdmin.describe_replica_offsets)
     describe_topics = blocking(AsyncAdmin.describe_topics)
     list_offsets = blocking(AsyncAdmin.list_offsets)

@@ -6,7 +6,9 @@ configs.py         configurations of topics, brokers and groups
 groups.py          groups and the offsets that they have committed
 partitions.py      offsets and producers of partitions, deleting records
 replicas.py        elections and reassignments
+each_replica.py    asking the broker of each replica
 replica_offsets.py how far each replica is, and which leader has written what
+log_segments.py    the segments of each replica, of brokers that tell
 transactions.py    what transactions do, and ending those that hang
 quorum.py          the metadata quorum
 nodes.py           brokers, their versions and their directories
@@ -24,6 +26,7 @@ from tidelog.client.admin.configs import (
     ConfigResource,
 )
 from tidelog.client.admin.groups import GroupDescription, GroupListing, GroupMemberDescription
+from tidelog.client.admin.log_segments import LogSegmentDescription, ReplicaSegments
 from tidelog.client.admin.nodes import (
     ApiRange,
     BrokerVersions,
@@ -31,7 +34,7 @@ from tidelog.client.admin.nodes import (
     LogDirectoryDescription,
     NodeDescription,
 )
-from tidelog.client.admin.partitions import ProducerState
+from tidelog.client.admin.partitions import ProducerBatchDescription, ProducerState
 from tidelog.client.admin.quorum import QuorumInfo, QuorumReplicaInfo
 from tidelog.client.admin.replica_offsets import LeaderEpochRange, ReplicaOffsets
 from tidelog.client.admin.replicas import ElectionType, Reassignment
@@ -40,6 +43,7 @@ from tidelog.client.admin.transactions import HangingTransaction, TransactionDes
 from tidelog.client.admin.users import DeleteScramCredential, PutScramCredential, ScramCredentialInfo
 from tidelog.config.alteration import AlterOperation
 from tidelog.metadata.image import ResourceType
+from tidelog.model.segment_states import SegmentState
 from tidelog.security.acls import (
     AccessControlEntry,
     AclBinding,
@@ -75,12 +79,14 @@ __all__ = [
     "HangingTransaction",
     "LeaderEpochRange",
     "LogDirectoryDescription",
+    "LogSegmentDescription",
     "NewTopic",
     "NodeDescription",
     "Operation",
     "PartitionDescription",
     "PatternType",
     "PermissionType",
+    "ProducerBatchDescription",
     "ProducerState",
     "PutScramCredential",
     "QuorumInfo",
@@ -90,10 +96,12 @@ __all__ = [
     "QuotaMatch",
     "Reassignment",
     "ReplicaOffsets",
+    "ReplicaSegments",
     "ResourcePattern",
     "ResourceType",
     "ScramCredentialInfo",
     "ScramMechanism",
+    "SegmentState",
     "TopicDescription",
     "TopicListing",
     "TransactionDescription",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from tidelog.client.admin.acls import AclAdmin
 from tidelog.client.admin.configs import ConfigAdmin
 from tidelog.client.admin.groups import GroupAdmin
+from tidelog.client.admin.log_segments import LogSegmentsAdmin
 from tidelog.client.admin.nodes import NodeAdmin
 from tidelog.client.admin.quorum import QuorumAdmin
 from tidelog.client.admin.quotas import QuotaAdmin
@@ -25,6 +26,7 @@ from tidelog.network.port import Network
 
 class Admin(
     ReplicaOffsetsAdmin,
+    LogSegmentsAdmin,
     TransactionAdmin,
     ReplicaAdmin,
     ConfigAdmin,

@@ -20,7 +20,7 @@ from tidelog.protocol.messages.delete_records_request import (
 )
 from tidelog.protocol.messages.delete_records_response import DeleteRecordsResponse
 from tidelog.protocol.messages.describe_producers_request import DescribeProducersRequest, TopicRequest
-from tidelog.protocol.messages.describe_producers_response import DescribeProducersResponse
+from tidelog.protocol.messages.describe_producers_response import DescribeProducersResponse, RetainedBatch
 from tidelog.protocol.messages.describe_producers_response import ProducerState as DescribedProducerState
 
 # Stands for the high watermark: all that readers can see.
@@ -28,8 +28,23 @@ ALL_RECORDS = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProducerBatchDescription:
+    """One batch of a producer, as a partition's leader remembers it. The sequences are None for what coordinators
+    write, which has none; `base_sequence` is above `last_sequence` where they begin again at 0."""
+
+    base_sequence: int | None
+    last_sequence: int | None
+    last_offset: int
+    timestamp: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerState:
-    """What a partition's leader remembers about one producer. `transaction_start` is None outside of transactions."""
+    """What a partition's leader remembers about one producer. `transaction_start` is None outside of transactions.
+
+    `last_batches` are up to five, oldest first, by which the leader knows a duplicate. None if they were not asked for,
+    or if the broker does not tell them, which only tidelog does. After a start of the broker there may be fewer.
+    """
 
     producer_id: int
     producer_epoch: int
@@ -37,6 +52,7 @@ class ProducerState:
     last_timestamp: int
     coordinator_epoch: int | None
     transaction_start: int | None
+    last_batches: tuple[ProducerBatchDescription, ...] | None = None
 
 
 class PartitionAdmin:
@@ -78,16 +94,22 @@ class PartitionAdmin:
         return await ask_leaders(self._cluster, "deleting records", before, ask, timeout_ms=timeout_ms)
 
     async def describe_producers(
-        self, partitions: Collection[TopicPartition], *, timeout_ms: float | None = None
+        self,
+        partitions: Collection[TopicPartition],
+        *,
+        include_batches: bool = False,
+        timeout_ms: float | None = None,
     ) -> dict[TopicPartition, tuple[ProducerState, ...] | ApiError]:
-        """The producers that the leaders of these partitions remember."""
+        """The producers that the leaders of these partitions remember; with `include_batches` also their last batches,
+        where the broker is tidelog."""
 
         async def ask(
             node: int, theirs: list[TopicPartition]
         ) -> Mapping[TopicPartition, tuple[ProducerState, ...] | ApiError]:
             topics = numbers_by_topic(theirs).items()
             request = DescribeProducersRequest(
-                topics=[TopicRequest(name=name, partition_indexes=numbers) for name, numbers in topics]
+                topics=[TopicRequest(name=name, partition_indexes=numbers) for name, numbers in topics],
+                include_batches=include_batches,
             )
             reply = await self._cluster.ask_node(node, request, DescribeProducersResponse)
             return {
@@ -109,4 +131,14 @@ def _producer(state: DescribedProducerState) -> ProducerState:
         last_timestamp=state.last_timestamp,
         coordinator_epoch=known(state.coordinator_epoch),
         transaction_start=known(state.current_txn_start_offset),
+        last_batches=None if state.last_batches is None else tuple(map(_batch, state.last_batches)),
+    )
+
+
+def _batch(batch: RetainedBatch) -> ProducerBatchDescription:
+    return ProducerBatchDescription(
+        base_sequence=known(batch.base_sequence),
+        last_sequence=known(batch.last_sequence),
+        last_offset=batch.last_offset,
+        timestamp=known(batch.timestamp),
     )

@@ -8,27 +8,23 @@ with the answer. Needs Describe and Read on the topic, as a consumer does.
 
 from __future__ import annotations
 
-import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from typing import TypeVar
 
+from tidelog.client.admin.each_replica import PATIENCE_MS, ask_each_replica, completed, problem_of
 from tidelog.client.admin.topics import TopicAdmin, TopicDescription
 from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.cluster.routing import ask_leaders
-from tidelog.client.errors import is_retriable, outcome, raise_any, raise_for_code
+from tidelog.client.errors import outcome, raise_any, raise_for_code
 from tidelog.client.offsets.epoch_ends import Question, ask_for_epoch_ends
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import ZERO_UUID, TopicPartition, Uuid
 from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.model.offset_times import EARLIEST, LATEST
-from tidelog.network.client_connection import ConnectionProblem
 from tidelog.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
 from tidelog.protocol.messages.fetch_response import FetchResponse
 from tidelog.protocol.messages.list_offsets_request import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from tidelog.protocol.messages.list_offsets_response import ListOffsetsResponse
-
-V = TypeVar("V")
 
 # Any replica answers it, not only the leader, and with its log end.
 _DEBUGGING_REPLICA_ID = -2
@@ -38,8 +34,6 @@ _SESSIONLESS_EPOCH = -1
 _NAMED_TOPICS = 12
 # A log that is cut between the two questions is asked once more, and a replica that moves as well.
 _ATTEMPTS = 3
-# How long a broker that does not answer keeps the answers of the others waiting.
-_PATIENCE_MS = 5_000
 _ANSWERED_BY_ANOTHER_TRY = frozenset({ErrorCode.OFFSET_OUT_OF_RANGE, ErrorCode.OFFSET_NOT_AVAILABLE})
 
 
@@ -66,28 +60,18 @@ class ReplicaOffsetsAdmin(TopicAdmin):
     _cluster: Cluster
 
     async def describe_replica_offsets(
-        self, partitions: Collection[TopicPartition], *, timeout_ms: float = _PATIENCE_MS
+        self, partitions: Collection[TopicPartition], *, timeout_ms: float = PATIENCE_MS
     ) -> dict[TopicPartition, dict[int, ReplicaOffsets | ApiError] | ApiError]:
         """By partition and broker. A replica whose broker does not answer has an error, and the others have theirs."""
         described = await self.describe_topics(sorted({partition.topic for partition in partitions}))
-        answers: dict[TopicPartition, dict[int, ReplicaOffsets | ApiError] | ApiError] = {}
-        by_node: dict[int, list[TopicPartition]] = defaultdict(list)
-        for partition in partitions:
-            replicas = _replicas_of(partition, described[partition.topic])
-            if isinstance(replicas, ApiError):
-                answers[partition] = replicas
-                continue
-            answers[partition] = {}
-            for node in replicas:
-                by_node[node].append(partition)
         ids = {name: topic.topic_id for name, topic in described.items() if isinstance(topic, TopicDescription)}
-        asked = [self._offsets_on(node, theirs, ids, timeout_ms) for node, theirs in sorted(by_node.items())]
-        for node, found in zip(sorted(by_node), await asyncio.gather(*asked), strict=True):
-            for partition, offsets in found.items():
-                replicas_of_partition = answers[partition]
-                assert not isinstance(replicas_of_partition, ApiError)
-                replicas_of_partition[node] = offsets
-        return answers
+
+        async def ask(
+            node: int, theirs: Sequence[TopicPartition]
+        ) -> Mapping[TopicPartition, ReplicaOffsets | ApiError]:
+            return await self._offsets_on(node, theirs, ids, timeout_ms)
+
+        return await ask_each_replica(partitions, described, ask)
 
     async def describe_leader_epochs(self, partition: TopicPartition, *, most: int = 100) -> list[LeaderEpochRange]:
         """Which offsets each leader has written, the last `most` of them, oldest first.
@@ -102,7 +86,7 @@ class ReplicaOffsetsAdmin(TopicAdmin):
             leader = metadata.leader_of(partition)
             if leader is None or leader.leader != node:
                 return {partition: ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"the leader of {partition} has changed")}
-            start = (await self._ask_for_offsets(node, partitions, EARLIEST, _PATIENCE_MS))[partition]
+            start = (await self._ask_for_offsets(node, partitions, EARLIEST, PATIENCE_MS))[partition]
             if isinstance(start, ApiError):
                 return {partition: start}
             return {partition: await self._epochs_down_from(node, partition, leader.leader_epoch, start, most)}
@@ -132,20 +116,18 @@ class ReplicaOffsetsAdmin(TopicAdmin):
     ) -> Mapping[TopicPartition, ReplicaOffsets | ApiError]:
         answers: dict[TopicPartition, ReplicaOffsets | ApiError] = {}
         left: Sequence[TopicPartition] = partitions
-        try:
-            async with asyncio.timeout(timeout_ms / 1000):
-                for _ in range(_ATTEMPTS):
-                    answers |= await self._ask_for_replica_offsets(node, left, ids, timeout_ms)
-                    left = [each for each in left if _deserves_another_try(answers[each])]
-                    if not left:
-                        break
-        except TimeoutError:
-            silent = ApiError(ErrorCode.REQUEST_TIMED_OUT, f"broker {node} has not answered for {timeout_ms:g} ms")
-            answers |= dict.fromkeys(left, silent)
-        except ConnectionProblem as error:
-            if not is_retriable(error):
-                raise
-            answers |= dict.fromkeys(left, ApiError(ErrorCode.NETWORK_EXCEPTION, str(error)))
+
+        async def asking() -> None:
+            nonlocal left
+            for _ in range(_ATTEMPTS):
+                answers.update(await self._ask_for_replica_offsets(node, left, ids, timeout_ms))
+                left = [each for each in left if _deserves_another_try(answers[each])]
+                if not left:
+                    break
+
+        problem = await problem_of(node, asking, timeout_ms)
+        if problem is not None:
+            answers.update(dict.fromkeys(left, problem))
         return answers
 
     async def _ask_for_replica_offsets(
@@ -184,7 +166,7 @@ class ReplicaOffsetsAdmin(TopicAdmin):
                 partition = TopicPartition(topic.name, entry.partition_index)
                 where = f"partition {partition} on broker {node}"
                 found[partition] = outcome(entry.error_code, where, entry.offset)
-        return _completed(found, partitions, node)
+        return completed(found, partitions, node)
 
     async def _ask_for_marks(
         self, node: int, ends: Mapping[TopicPartition, int], ids: Mapping[str, Uuid], timeout_ms: float
@@ -214,16 +196,7 @@ class ReplicaOffsetsAdmin(TopicAdmin):
                 partition = TopicPartition(topic.topic or names[bytes(topic.topic_id)], entry.partition_index)
                 where = f"partition {partition} on broker {node}"
                 found[partition] = outcome(entry.error_code, where, (entry.last_stable_offset, entry.high_watermark))
-        return _completed(found, ends, node)
-
-
-def _replicas_of(partition: TopicPartition, topic: TopicDescription | ApiError) -> tuple[int, ...] | ApiError:
-    if isinstance(topic, ApiError):
-        return topic
-    for each in topic.partitions:
-        if each.partition == partition.partition:
-            return each.replicas
-    return ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"partition {partition}")
+        return completed(found, ends, node)
 
 
 def _offsets(start: int | ApiError, marks: tuple[int, int] | ApiError, end: int) -> ReplicaOffsets | ApiError:
@@ -243,16 +216,6 @@ def _offsets(start: int | ApiError, marks: tuple[int, int] | ApiError, end: int)
 
 def _deserves_another_try(answer: ReplicaOffsets | ApiError) -> bool:
     return isinstance(answer, ApiError) and answer.code in _ANSWERED_BY_ANOTHER_TRY
-
-
-def _completed(
-    found: dict[TopicPartition, V | ApiError], wanted: Collection[TopicPartition], node: int
-) -> dict[TopicPartition, V | ApiError]:
-    for partition in wanted:
-        if partition not in found:
-            missing = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, f"the answer of broker {node} lacks {partition}")
-            found[partition] = missing
-    return found
 
 
 def _ranges(ends: Sequence[tuple[int, int]], start: int) -> list[LeaderEpochRange]:
