@@ -19,7 +19,7 @@ from tidelog.protocol.messages.describe_producers_request import DescribeProduce
 from tidelog.server.api import describe_log_dirs
 from tidelog.storage.files.filesystem import StorageFailure
 
-SMALL = {"internal_segment_bytes": "5000"}
+SMALL: dict[str, Any] = {"internal_segment_bytes": "5000"}
 DIRTY, CLEAN, ACTIVE = SegmentState.DIRTY, SegmentState.CLEAN, SegmentState.ACTIVE
 
 
@@ -76,7 +76,7 @@ async def test_more_segments_than_a_reply_has_are_counted(client: RawClient, mon
 
 async def test_the_cleaner_makes_segments_clean(tmp_path: Path) -> None:
     properties = {"log.cleaner.backoff.ms": "20"}
-    lag = {"min_compaction_lag_ms": "3600000"}
+    lag: dict[str, Any] = {"min_compaction_lag_ms": "3600000"}
     async with (
         tidelog.Broker(data_dir=str(tmp_path), properties=properties) as broker,
         raw_client(broker.bootstrap_servers) as client,
