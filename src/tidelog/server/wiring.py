@@ -64,6 +64,7 @@ from tidelog.server.node import Node
 from tidelog.server.observability.metrics import Metrics
 from tidelog.server.ports import Ports
 from tidelog.server.quorum.control_plane import ControlPlane
+from tidelog.server.quorum.log_reading import MetadataLogReading
 from tidelog.server.quorum.metadata import MetadataFollower
 from tidelog.server.routing.connections import Connections
 from tidelog.server.routing.context import RequestContext
@@ -155,6 +156,7 @@ def _guarded(access: Access, api: Api, handler: Handler) -> Handler:
 
 def _of_replicas(node: Node) -> dict[ApiKey, Handler]:
     metadata, replicas, access = node.control.metadata, node.replicas, node.control.access
+    metadata_log = MetadataLogReading(log=node.control.log, quorum=node.control.quorum, access=access)
     return {
         ApiKey.PRODUCE: produce.ProduceHandler(
             replicas=replicas,
@@ -175,7 +177,9 @@ def _of_replicas(node: Node) -> dict[ApiKey, Handler]:
             metadata=metadata,
             access=access,
             throttling=node.throttling,
+            metadata_log=metadata_log,
         ).handle,
+        ApiKey.FETCH_SNAPSHOT: metadata_log.fetch_snapshot,
         ApiKey.LIST_OFFSETS: partial(list_offsets.handle, access, node.patient_work, replicas),
         ApiKey.OFFSET_FOR_LEADER_EPOCH: partial(offset_for_leader_epoch.handle, access, replicas),
         ApiKey.DELETE_RECORDS: partial(delete_records.handle, access, replicas),

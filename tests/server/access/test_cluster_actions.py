@@ -136,6 +136,7 @@ REQUESTS: dict[tuple[ApiKey, ListenerKind], tuple[int, Callable[[ClusterImage, i
     (ApiKey.INCREMENTAL_ALTER_CONFIGS, CONTROLLER): (1, _log_levels),
     (ApiKey.INCREMENTAL_ALTER_CONFIGS, BROKER): (1, _log_levels),
     (ApiKey.FETCH, BROKER): (11, _follow),
+    (ApiKey.FETCH_SNAPSHOT, BROKER): (0, _read_snapshot),
     (ApiKey.OFFSET_FOR_LEADER_EPOCH, BROKER): (4, _ends_of_epochs),
     (ApiKey.WRITE_TXN_MARKERS, BROKER): (1, _markers),
     (ApiKey.ADD_PARTITIONS_TO_TXN, BROKER): (4, _add_partitions),
@@ -205,6 +206,25 @@ async def test_an_ordinary_client_is_refused_and_changes_nothing(tmp_path: Path)
 async def test_a_node_is_heard(key: ApiKey, kind: ListenerKind, tmp_path: Path) -> None:
     async with running(tmp_path, super_users="User:ANONYMOUS") as tried:
         assert not await tried.ask(key, kind) & REFUSALS
+
+
+@pytest.mark.parametrize("version", [12, 17])
+@pytest.mark.parametrize("super_user", ["User:admin", "User:ANONYMOUS"])
+async def test_only_nodes_read_the_metadata_log_from_brokers(version: int, super_user: str, tmp_path: Path) -> None:
+    partition = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1 << 20}
+    topic = {"topic": METADATA, "topic_id": bytes(15) + b"\1", "partitions": [partition]}
+    given = {"max_wait_ms": 0, "max_bytes": 1 << 20, "session_epoch": -1, "topics": [topic]}
+    async with running(tmp_path, super_users=super_user) as tried:
+        request = build(ApiKey.FETCH, given, version, "", {})
+        reply: Any = await tried._clients[BROKER].ask(request, version)
+        if super_user == "User:admin":
+            assert reply.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+            assert not reply.responses
+        else:
+            (answered,) = reply.responses[0].partitions
+            assert answered.error_code == ErrorCode.NONE
+            assert answered.records
+            assert answered.high_watermark > 0
 
 
 async def test_a_client_without_permission_cannot_even_create_a_topic(tmp_path: Path) -> None:

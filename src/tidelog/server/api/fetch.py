@@ -3,7 +3,8 @@
 Version 7 brought sessions (KIP-227), 11 the rack of the reader (KIP-392), 12 the check for divergence (KIP-595), 13
 topic ids instead of names (KIP-516), 15 the replica state (KIP-903), 16 the address of the new leader (KIP-951).
 
-On the listener of a controller the quorum answers instead: that is how its replicas read the cluster's metadata.
+On the listener of a controller the quorum answers instead: that is how its replicas read the cluster's metadata. A client
+may read the committed part of that log from a broker, too (`quorum/log_reading.py`).
 
 There are two kinds of readers. Consumers see what is committed; they read from the leader or, from version 11 on, from
 any replica. Followers see everything up to the log end; the offset they ask for shows how far they are, and that may
@@ -47,8 +48,9 @@ from tidelog.server.access.access import Access
 from tidelog.server.api.ports import Configuration, Metadata
 from tidelog.server.declaration import BOTH, CLUSTER_ACTION, READ_TOPIC, Api, RefusalShape
 from tidelog.server.fetching.nearby import THE_LEADER
-from tidelog.server.fetching.sessions import FetchPlan, FetchSessions, PartitionKey
+from tidelog.server.fetching.sessions import SESSIONLESS_EPOCH, FetchPlan, FetchSessions, PartitionKey
 from tidelog.server.observability.logs import INVARIANT_LOGGER
+from tidelog.server.quorum.log_reading import MetadataLogReading
 from tidelog.server.replicas.registry import Replicas
 from tidelog.server.replicas.replica import READ_COMMITTED, Replica
 from tidelog.server.replicas.waits import FetchWait, FetchWaits
@@ -66,6 +68,10 @@ API = Api(
     permissions=(READ_TOPIC, CLUSTER_ACTION),
     listeners=BOTH,
     refusal=RefusalShape(asked_as={"partition_index": "partition"}),
+    differences=(
+        "Who may do ClusterAction reads the committed metadata log from brokers too, with version 12 or newer, without "
+        "a session and without waiting; Kafka's brokers say that they do not know `__cluster_metadata`.",
+    ),
 )
 
 logger = logging.getLogger(__name__)
@@ -133,8 +139,11 @@ class FetchHandler:
     metadata: Metadata
     access: Access
     throttling: ClientThrottling
+    metadata_log: MetadataLogReading
 
     def handle(self, request: FetchRequest, context: RequestContext) -> FetchResponse | Later[FetchResponse]:
+        if request.session_epoch == SESSIONLESS_EPOCH and self.metadata_log.is_asked(request, context.version):
+            return Later.run(self.metadata_log.fetch(request, context))
         plan = self.sessions.plan(request, context.version)
         if isinstance(plan, ErrorCode):
             return FetchResponse(error_code=plan, session_id=0)

@@ -8,6 +8,7 @@ commit_waits.py       waits until the leader's records are committed
 patience.py           work on the log that waits for a descriptor instead of failing
 election_memory.py    what a voter must remember: its last vote
 quorum_log.py         the metadata log as the quorum sees it
+log_reading.py        what a broker shows of it to clients
 snapshots.py          takes snapshots when they are due, and drops old ones
 snapshot_files.py     their files
 first_records.py      what a new cluster begins with

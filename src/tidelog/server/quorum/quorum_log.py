@@ -281,6 +281,12 @@ class QuorumLog:
             return replace(answer, error=ErrorCode.POSITION_OUT_OF_RANGE, to_be_read=False)
         return replace(answer, size=size, data=data, to_be_read=False)
 
+    def read_bytes(self, offset: int, end_offset: int, max_bytes: int) -> bytes:
+        """Batches in between, undecoded, at least one if there is any. Raises StorageFailure, CorruptBatch."""
+        limit = min(max_bytes, MAX_PIECE_BYTES)
+        result = read_records(self._log, offset, max_bytes=limit, upper_bound=end_offset)
+        return b"" if isinstance(result, OffsetOutOfRange) else bytes(result.records)
+
     def read_records(self, first_offset: int, end_offset: int) -> Iterator[MetadataBatch]:
         """Each batch in between."""
         offset = first_offset
