@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import field
 
 from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.cluster.metadata import known
@@ -28,13 +29,18 @@ class QuorumReplicaInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuorumInfo:
-    """`leader` is None during an election. Voters decide; observers are brokers that only follow."""
+    """`leader` is None during an election. Voters decide; observers are brokers that only follow.
+
+    `voter_addresses` has host and port of the voters as far as the cluster tells: Apache Kafka does from 3.9 on, and
+    a node that is alone has no listener for controllers.
+    """
 
     leader: int | None
     leader_epoch: int
     high_watermark: int
     voters: tuple[QuorumReplicaInfo, ...]
     observers: tuple[QuorumReplicaInfo, ...]
+    voter_addresses: Mapping[int, tuple[str, int]] = field(default_factory=dict)
 
 
 class QuorumAdmin:
@@ -56,6 +62,11 @@ class QuorumAdmin:
                         high_watermark=partition.high_watermark,
                         voters=_replicas(partition.current_voters, leader_end),
                         observers=_replicas(partition.observers, leader_end),
+                        voter_addresses={
+                            node.node_id: (node.listeners[0].host, node.listeners[0].port)
+                            for node in reply.nodes
+                            if node.listeners
+                        },
                     )
             raise api_error(ErrorCode.UNKNOWN_SERVER_ERROR, "the reply says nothing about the quorum")
 

@@ -1,14 +1,32 @@
-"""Looking at a partition's log as it is: also at what readers never get to see.
+"""Looking at a partition's log as it is: also at what readers never get to see. And at the log of the cluster's metadata.
 
-browser.py  `LogBrowser`: reads a page of a log
-page.py     what a page shows: records, control records, gaps, what cannot be read. No I/O
-outcomes.py how the transaction of a record has ended. No I/O
+browser.py       `LogBrowser`: reads a page of a log
+page.py          what a page shows: records, control records, gaps, what cannot be read. No I/O
+outcomes.py      how the transaction of a record has ended. No I/O
+metadata_log.py  `MetadataLog`: reads a page of the metadata log, from brokers or controllers
+metadata_page.py what such a page shows: each record, with the image before and after. No I/O
+image_parts.py   the part of the image that a record touches, as plain values. No I/O
 """
 
 from __future__ import annotations
 
 from tidelog.client.browsing.browser import LogBrowser
+from tidelog.client.browsing.metadata_log import MetadataLog, MetadataLogUnavailable, MetadataPage
+from tidelog.client.browsing.metadata_page import MetadataEntry
 from tidelog.client.browsing.outcomes import TransactionOutcome
 from tidelog.client.browsing.page import ControlEntry, Entry, Gap, LogPage, RecordEntry, Unreadable
 
-__all__ = ["ControlEntry", "Entry", "Gap", "LogBrowser", "LogPage", "RecordEntry", "TransactionOutcome", "Unreadable"]
+__all__ = [
+    "ControlEntry",
+    "Entry",
+    "Gap",
+    "LogBrowser",
+    "LogPage",
+    "MetadataEntry",
+    "MetadataLog",
+    "MetadataLogUnavailable",
+    "MetadataPage",
+    "RecordEntry",
+    "TransactionOutcome",
+    "Unreadable",
+]

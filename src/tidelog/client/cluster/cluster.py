@@ -100,6 +100,8 @@ class Cluster:
         # Failures in a row, and the time before which not to try again.
         self._connect_failures: dict[_ConnectionKey, tuple[int, float]] = {}
         self._coordinators: dict[tuple[CoordinatorKind, str], BrokerAddress] = {}
+        # Of nodes that are no brokers, by their address.
+        self._other_connections: dict[Address, ClientConnection] = {}
         self._bootstrap: ClientConnection | None = None
         self._refresh_task: asyncio.Task[None] | None = None
         self._refreshed_topics: frozenset[str] = frozenset()
@@ -128,10 +130,11 @@ class Cluster:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        for connection in (*self._connections.values(), self._bootstrap):
+        for connection in (*self._connections.values(), *self._other_connections.values(), self._bootstrap):
             if connection is not None:
                 connection.close()
         self._connections.clear()
+        self._other_connections.clear()
 
     # -- metadata ------------------------------------------------------------------------------------------------
 
@@ -284,6 +287,20 @@ class Cluster:
             self._opening[key] = opening
             opening.add_done_callback(lambda task: self._opened(key, task))
         return await asyncio.shield(opening)
+
+    async def connection_to(self, host: str, port: int) -> ClientConnection:
+        """The connection to a node that may be no broker, such as a controller. Raises CannotConnect at once."""
+        existing = self._other_connections.get((host, port))
+        if existing is not None and not existing.closed:
+            return existing
+        opened = await open_connection(self._network, host, port, self._settings, self._staging)
+        other = self._other_connections.get((host, port))
+        if self._closed or (other is not None and not other.closed):
+            # Closed, or opened by somebody else, in the meantime.
+            opened.close()
+            return opened if other is None else other
+        self._other_connections[host, port] = opened
+        return opened
 
     async def _open(self, key: _ConnectionKey) -> ClientConnection:
         node_id, purpose = key
