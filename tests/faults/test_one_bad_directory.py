@@ -251,6 +251,7 @@ ONE_FOR_ALL: Final = {
     ApiKey.ALTER_CONFIGS: "the configuration, and the controller",
     ApiKey.INCREMENTAL_ALTER_CONFIGS: "the configuration, and the controller",
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: "the image",
+    ApiKey.FETCH_SNAPSHOT: "the metadata log, in one directory",
 }
 
 

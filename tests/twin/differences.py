@@ -76,6 +76,8 @@ NOT_SERVED: Mapping[str, Mapping[int, str]] = {
     "There are no groups of Kafka Streams (KIP-1071)": {88: "StreamsGroupHeartbeat", 89: "StreamsGroupDescribe"},
     "The voters of the quorum are fixed": {80: "AddRaftVoter", 81: "RemoveRaftVoter"},
 }
+# What tidelog's brokers serve and Apache Kafka's do not: there is nothing to compare.
+NOT_SERVED_BY_KAFKA = (ApiKey.FETCH_SNAPSHOT,)
 _NOT_SERVED_PATH = "|".join(str(key) for keys in NOT_SERVED.values() for key in keys)
 
 _COORDINATED = (
@@ -124,6 +126,14 @@ TABLE: tuple[IntendedDifference, ...] = (
         keys=(ApiKey.API_VERSIONS,),
         path=rf"api_keys\.\{{({_NOT_SERVED_PATH})\}}",
         when=lambda ours, theirs: ours == ABSENT,
+    ),
+    IntendedDifference(
+        title="FetchSnapshot on brokers",
+        reason="tidelog's brokers show the metadata log and its snapshots to clients that may do ClusterAction; Apache "
+        "Kafka's controllers do.",
+        keys=(ApiKey.API_VERSIONS,),
+        path=r"api_keys\.\{59\}",
+        when=lambda ours, theirs: theirs == ABSENT,
     ),
     IntendedDifference(
         title="InitProducerId version 6",

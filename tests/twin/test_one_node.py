@@ -10,14 +10,14 @@ import asyncio
 import pytest
 from support.served_versions import versions_on
 from twin.catalogue import KEYS, ask_one_node
-from twin.differences import unneeded
+from twin.differences import NOT_SERVED_BY_KAFKA, unneeded
 from twin.report import report
 from twin.runner import Twin
 
 from tidelog.protocol.messages import ApiKey
 from tidelog.server.declaration import ListenerKind
 
-SERVED = versions_on(ListenerKind.BROKER)
+SERVED = {key: versions for key, versions in versions_on(ListenerKind.BROKER).items() if key not in NOT_SERVED_BY_KAFKA}
 
 pytestmark = [
     pytest.mark.maven,

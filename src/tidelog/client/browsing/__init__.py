@@ -1,4 +1,4 @@
-"""Looking at a partition's log as it is: also at what readers never get to see. And at the log of the cluster's metadata.
+"""Looking at a partition's log as it is: also at what readers never get to see. And at the metadata log.
 
 browser.py       `LogBrowser`: reads a page of a log
 page.py          what a page shows: records, control records, gaps, what cannot be read. No I/O

@@ -193,8 +193,7 @@ def _eligible_leaders(topic_name: str) -> Touched:
                 "last_known_eligible_leaders": list(partition.last_known_eligible_leaders),
             }
             for topic, number, partition in image.all_partitions()
-            if topic_name in ("", topic.name)
-            and (partition.eligible_leaders or partition.last_known_eligible_leaders)
+            if topic_name in ("", topic.name) and (partition.eligible_leaders or partition.last_known_eligible_leaders)
         }
 
     return Touched("eligible leaders", topic_name, find)
@@ -233,8 +232,10 @@ def _range(supported: VersionRange) -> Plain:
 
 
 def _configs(resource: ConfiguredResource) -> Touched:
-    kind = ResourceType(resource.type).name.lower().replace("_", " ") if resource.type in _RESOURCE_TYPES else "resource"
-    return Touched("configs", f"{kind} {resource.name}".rstrip(), lambda image: _configs_part(image, resource))
+    kind = (
+        ResourceType(resource.type).name.lower().replace("_", " ") if resource.type in _RESOURCE_TYPES else "resource"
+    )
+    return Touched("configs", f"{kind} {resource.name or '<default>'}", lambda image: _configs_part(image, resource))
 
 
 _RESOURCE_TYPES = frozenset(ResourceType)

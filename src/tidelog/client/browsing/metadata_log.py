@@ -1,7 +1,7 @@
 """`MetadataLog`: reads pages of the cluster metadata log, `__cluster_metadata`, up to its high watermark.
 
-tidelog's brokers show their own copy of the log; of Apache Kafka the controller that leads the quorum is asked, which the
-client must be able to reach. Either way the client needs ClusterAction on the cluster where there are ACLs.
+tidelog's brokers show their own copy of the log; of Apache Kafka the controller that leads the quorum is asked, which
+the client must be able to reach. Either way the client needs ClusterAction on the cluster where there are ACLs.
 
 To show what a record changes, everything before it has been replayed: from a snapshot, from the log's first record, or
 from a position that an earlier page has left. Whoever follows the log reads each record once.

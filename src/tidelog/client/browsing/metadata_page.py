@@ -53,7 +53,7 @@ class MetadataEntry:
     timestamp_ms: int
     # Whether the quorum has written it about itself: it changes nothing in the image.
     is_control: bool
-    # As Kafka names it: TopicRecord, PartitionChangeRecord, LEADER_CHANGE, ...; "type 99" of one that is not known here.
+    # As Kafka names it: TopicRecord, PartitionChangeRecord, LEADER_CHANGE, ...; "type 99" if it is not known here.
     type: str
     type_number: int | None
     version: int | None

@@ -3,8 +3,8 @@
 Version 7 brought sessions (KIP-227), 11 the rack of the reader (KIP-392), 12 the check for divergence (KIP-595), 13
 topic ids instead of names (KIP-516), 15 the replica state (KIP-903), 16 the address of the new leader (KIP-951).
 
-On the listener of a controller the quorum answers instead: that is how its replicas read the cluster's metadata. A client
-may read the committed part of that log from a broker, too (`quorum/log_reading.py`).
+On the listener of a controller the quorum answers instead: that is how its replicas read the cluster's metadata. A
+client may read the committed part of that log from a broker, too (`quorum/log_reading.py`).
 
 There are two kinds of readers. Consumers see what is committed; they read from the leader or, from version 11 on, from
 any replica. Followers see everything up to the log end; the offset they ask for shows how far they are, and that may
