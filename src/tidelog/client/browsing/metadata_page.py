@@ -79,7 +79,7 @@ class MetadataPosition:
     transaction_began: ClusterImage | None = None
 
 
-class _Found(NamedTuple):
+class _LogRecord(NamedTuple):
     header: BatchHeader
     record: Record
 
@@ -129,7 +129,7 @@ def read_entries(
     return entries, position
 
 
-def _entry(position: MetadataPosition, found: _Found) -> tuple[MetadataEntry, MetadataPosition]:
+def _entry(position: MetadataPosition, found: _LogRecord) -> tuple[MetadataEntry, MetadataPosition]:
     header, record = found
     unread = MetadataEntry(
         offset=record.offset,
@@ -219,7 +219,7 @@ def _apply_all(image: ClusterImage, messages: Sequence[Message], offset: int) ->
         return replace(position.image, offset=offset)
 
 
-def _behind(position: MetadataPosition, found: _Found) -> MetadataPosition:
+def _behind(position: MetadataPosition, found: _LogRecord) -> MetadataPosition:
     offset = found.record.offset
     return replace(
         position,
@@ -229,14 +229,14 @@ def _behind(position: MetadataPosition, found: _Found) -> MetadataPosition:
     )
 
 
-def _records(data: Buffer) -> Iterator[_Found]:
+def _records(data: Buffer) -> Iterator[_LogRecord]:
     view = memoryview(data)
     for start, header in iterate_headers(view):
         for record in decode_batch(view[start : start + header.size]):
-            yield _Found(header, record)
+            yield _LogRecord(header, record)
 
 
-def _message(found: _Found) -> Message | None:
+def _message(found: _LogRecord) -> Message | None:
     if found.header.is_control:
         return None
     try:
