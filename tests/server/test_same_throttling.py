@@ -6,6 +6,8 @@ of the controller become less with the time that passes, so only their bound is 
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from itertools import count
@@ -17,6 +19,7 @@ from server.conftest import create_topic
 from server.test_quotas import create, fetch, fetched_bytes, records, set_quota
 from support.apache_kafka import kafka_jars, running_apache_kafka
 from support.download_cache import Unavailable
+from support.processes import HANG_SECONDS
 from support.raw_client import RawClient, produce_request, raw_client
 
 import tidelog
@@ -26,8 +29,26 @@ from tidelog.protocol.messages.metadata_request import MetadataRequest
 pytestmark = [pytest.mark.maven, pytest.mark.slow, pytest.mark.xdist_group("jvm")]
 
 Facts = dict[str, Any]
-# A quota takes effect shortly after it was set.
-MOST_ATTEMPTS = 1_000
+# Quotas and new topics take effect some time after they were accepted.
+PAUSE_SECONDS = 0.01
+
+
+async def attempts() -> AsyncIterator[int]:
+    """As many as it takes. Whoever leaves the loop has found what it looks for."""
+    deadline = time.monotonic() + HANG_SECONDS
+    for number in count():
+        assert time.monotonic() < deadline, f"{number} attempts were not enough"
+        yield number
+        await asyncio.sleep(PAUSE_SECONDS)
+
+
+async def store(client: RawClient, topic: str, batch: bytes) -> None:
+    """Apache Kafka answers that a topic was created before the broker leads its partitions."""
+    async for _ in attempts():
+        answer = await client.produce_batch(topic, batch)
+        if answer.error_code == ErrorCode.NONE:
+            return
+        assert answer.error_code in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
 class Asked:
@@ -60,7 +81,7 @@ class Asked:
             await create_topic(client, "produced")
         found: Facts = {}
         async with self._limited("producer_byte_rate", 1_000):
-            for _ in range(MOST_ATTEMPTS):
+            async for _ in attempts():
                 async with self._newcomer() as client:
                     reply = await client.ask(produce_request("produced", records(1, 20_000), acks=1), 11)
                     if reply.throttle_time_ms:
@@ -78,9 +99,9 @@ class Asked:
         async with raw_client(self._address) as client:
             topic_id = await create_topic(client, "fetched")
             for _ in range(5):
-                await client.produce_batch("fetched", records(1, 3_000))
+                await store(client, "fetched", records(1, 3_000))
         async with self._limited("consumer_byte_rate", 1_000):
-            for _ in range(MOST_ATTEMPTS):
+            async for _ in attempts():
                 async with self._newcomer() as client:
                     # So much is throttled in any case, by what is not records.
                     reply = await client.ask(fetch(topic_id, most=15_000), 17)
@@ -100,19 +121,21 @@ class Asked:
     async def _session(self) -> Facts:
         async with raw_client(self._address) as client:
             topic_id = await create_topic(client, "in-session")
-            await client.produce_batch("in-session", records(1, 9_000))
+            await store(client, "in-session", records(1, 9_000))
+        found: Facts = {}
         async with self._limited("consumer_byte_rate", 10):
-            for _ in range(MOST_ATTEMPTS):
+            async for _ in attempts():
                 async with self._newcomer() as client:
                     reply = await client.ask(fetch(topic_id, session=(0, 0)), 17)
                     if reply.throttle_time_ms:
-                        return {"fetch: session of a throttled one": reply.session_id}
-        return {}
+                        found["fetch: session of a throttled one"] = reply.session_id
+                        break
+        return found
 
     async def _requests(self) -> Facts:
         found: Facts = {}
         async with self._limited("request_percentage", 0.000_001):
-            for _ in range(MOST_ATTEMPTS):
+            async for _ in attempts():
                 async with self._newcomer() as client:
                     reply = await client.ask(MetadataRequest())
                     if reply.throttle_time_ms:
@@ -124,7 +147,7 @@ class Asked:
     async def _mutations(self) -> Facts:
         found: Facts = {}
         async with self._limited("controller_mutation_rate", 1):
-            for attempt in range(MOST_ATTEMPTS):
+            async for attempt in attempts():
                 async with raw_client(self._address) as client:
                     reply = await create(client, f"permissive-{attempt}", 20, version=5)
                     if reply.throttle_time_ms:
@@ -142,13 +165,13 @@ class Asked:
         served = 0
         async with raw_client(self._address) as client:
             await set_quota(client, "connection_creation_rate", 1, ip="127.0.0.1")
-            for _ in range(MOST_ATTEMPTS):
+            async for _ in attempts():
                 if not await self._is_served():
                     break
                 served += 1
             # Whoever is connected stays so.
             await set_quota(client, "connection_creation_rate", None, ip="127.0.0.1")
-        return {"connections: some are closed": 5 <= served < MOST_ATTEMPTS}
+        return {"connections: some are closed": served >= 5}
 
     async def _is_served(self) -> bool:
         async with raw_client(self._address) as client:

@@ -123,6 +123,9 @@ class _Control:
         self.channel = channel
         self.controller_changed: Notice[[]] = Notice()
         self.leader_watch = None
+        # Nobody reads the metadata log here: there is none.
+        self.log = None
+        self.quorum = None
 
 
 class AuthorityLine:

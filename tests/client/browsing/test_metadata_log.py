@@ -21,6 +21,7 @@ from tidelog.client.admin import (
     ScramMechanism,
 )
 from tidelog.client.browsing import MetadataEntry, MetadataLog, MetadataLogUnavailable
+from tidelog.client.cluster.metadata import ClusterMetadata
 from tidelog.client.errors import raise_any
 from tidelog.config.catalogue.authorization import STANDARD_AUTHORIZER
 
@@ -164,6 +165,13 @@ async def test_a_broker_that_does_not_vote_shows_the_log(tmp_path: Path) -> None
         follower = await at_the_end(admin, "orders")
         await admin.create_topic("orders", partitions=1, replication_factor=1)
         await follower.until(["TopicRecord", "PartitionRecord"])
+
+
+async def test_brokers_that_were_not_known_at_first_are_looked_for(tmp_path: Path) -> None:
+    """As for a client that has started before the broker was registered."""
+    async with nodes(tmp_path, {1: BOTH}) as cluster, Admin(cluster.address(1)) as admin:
+        admin.cluster.metadata = ClusterMetadata()
+        assert (await MetadataLog(admin).page()).entries
 
 
 async def test_a_cluster_that_is_gone_gives_a_reason(tmp_path: Path) -> None:

@@ -186,6 +186,7 @@ class MetadataLog:
 
     async def _source(self) -> _Source:
         """A broker that answers, or the controller that leads. Raises MetadataLogUnavailable, ConnectionProblem."""
+        await self._cluster.refresh_if_stale()
         problem: ConnectionProblem = CannotConnect("no broker is known")
         for node_id in sorted(self._cluster.metadata.brokers):
             try:
