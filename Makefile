@@ -29,7 +29,7 @@ SOAK_ROUNDS ?= 200
 # The lines of Spark that tidelog works with, each in an environment of its own inside of .venv.
 SPARK_VERSIONS ?= 3.5 4.0 4.1 4.2 4.3
 
-.PHONY: help setup run tour test test-fast coverage test-spark-versions soak soak-spark check format diagrams docs-pages bench bench-quick clean
+.PHONY: help setup browser run tour test test-fast coverage test-spark-versions soak soak-spark check format diagrams docs-pages bench bench-quick clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -41,11 +41,14 @@ $(STAMP): pyproject.toml $(COMPILED)
 	  echo "tidelog needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>&1). Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --editable ".[spark,postgres]" --group dev
+	$(BIN)/python -m pip install --quiet --editable ".[console,spark,postgres]" --group dev
 	@$(BIN)/python -c "from tidelog.records.implementation import REASON; print('record codec:', REASON or 'compiled')"
 	@$(BIN)/python -c "from tidelog.protocol.implementation import REASON; print('message codec:', REASON or 'compiled')"
 	@$(BIN)/python -c "from tidelog.hot_path import REASON; print('request path:', REASON or 'compiled')"
 	@touch $(STAMP)
+
+browser:  ## install Chromium for the console's browser tests, where apt-get may install it
+	@$(PYTHON) tools/install_browser.py
 
 run: setup  ## kill a Spark job in the middle of a commit, and see its output equal its input exactly
 	$(BIN)/python -m tidelog.spark.demo
