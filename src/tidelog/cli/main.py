@@ -46,6 +46,7 @@ COMMANDS = {
     "verify": _Command("verify", "verify", "Check a log directory for damage."),
     "dump-log": _Command("dump_log", "dump_log", "Show what is in the files of a partition."),
     "broker-api-versions": _Command("broker_api_versions", "broker_api_versions", "Show which APIs the brokers serve."),
+    "console": _Command("console", "console", "Look inside a cluster with a browser."),
     "pipeline": _Command("pipeline", "pipeline", "Run a ready pipeline on Spark, exactly once."),
     "simulate": _Command("simulate", "simulate", "Run clusters in virtual time and break them by seed."),
     "doctor": _Command("doctor", "doctor", "Show versions, and what works on this machine."),

@@ -1,0 +1,16 @@
+"""The console: a page that shows what a log does, for tidelog and for any Apache Kafka cluster.
+
+It is a client like any other: FastAPI on uvicorn over `tidelog.Admin`, `LogBrowser` and `MetadataLog`, in a process of
+its own. It needs `pip install "tidelog[console]"`. A broker that is started without a console imports nothing of it.
+
+settings.py    what the command line has said
+serving.py     runs the console until a signal ends it
+app.py         makes the application: all pages, what guards them, the files of the browser
+access.py      who may use it: host names, the token, changes, the headers that browsers obey
+connection.py  the connection to the cluster, which may be away and come back
+feeds.py       live data: one reading for all who watch the same thing, no faster than the cluster can bear
+replies.py     values as JSON, failures as sentences
+pages/         one module for each page: what it reads from the cluster, and what it changes
+findings/      pure: what readings mean, such as rates, lag, who holds back whom, and what needs attention
+static/        what runs in the browser: js/ (one module for each page), css/, vendor/
+"""

@@ -1,0 +1,195 @@
+"""Overview: brokers, the metadata quorum, partitions in trouble, rates and latencies, and what needs attention."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Iterable
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from tidelog.client.admin import Admin, ClusterDescription, QuorumInfo, TransactionListing
+from tidelog.client.cluster.metadata import ClusterMetadata
+from tidelog.console.feeds import Pace
+from tidelog.console.findings import attention
+from tidelog.console.findings.rates import Rates
+from tidelog.console.parts import ConsoleParts, Parts
+from tidelog.console.replies import EXPECTED_FAILURES, Json
+from tidelog.model.errors import ApiError
+from tidelog.model.ids import TopicPartition
+from tidelog.model.offset_times import LATEST
+from tidelog.network.client_connection import ConnectionProblem, UnsupportedByBroker
+from tidelog.protocol.messages.api_versions_request import ApiVersionsRequest
+from tidelog.protocol.messages.api_versions_response import ApiVersionsResponse
+from tidelog.version import VERSION
+
+router = APIRouter()
+
+_PACE = Pace(seconds=2.0)
+_LONG_OPEN_MS = 10_000
+# Two minutes of a small cluster.
+_POINTS = 60
+# Longer than that a broker counts as one that does not answer.
+_PROBE_MS = 3_000
+
+
+@router.get("/overview/live")
+async def overview(parts: Parts) -> Response:
+    return parts.feeds.stream("overview", lambda: _Reader(parts).read, _PACE)
+
+
+class _Reader:
+    def __init__(self, parts: ConsoleParts) -> None:
+        self._parts = parts
+        self._rates: Rates[TopicPartition] = Rates()
+        self._points: deque[dict[str, Json]] = deque(maxlen=_POINTS)
+
+    async def read(self) -> Json:
+        admin = await self._parts.cluster.admin()
+        metadata, cluster, quorum, long_open = await asyncio.gather(
+            admin.cluster.fetch_metadata(None),
+            described_cluster(admin),
+            described_quorum(admin),
+            _open_for_long(admin),
+        )
+        latencies = await _latencies(admin, metadata.brokers)
+        now = time.time()
+        self._rates.note(now, await _log_ends(admin, metadata))
+        answered = [taken for taken in latencies.values() if taken is not None]
+        self._points.append(
+            {
+                "at": now,
+                "records_per_second": self._rates.total_per_second(),
+                "latency_ms": max(answered) if answered else None,
+            }
+        )
+        findings = [
+            *attention.of_partitions(metadata),
+            *attention.of_brokers(cluster, (node for node, taken in latencies.items() if taken is None)),
+            *attention.of_quorum(quorum, int(now * 1000)),
+            *attention.of_transactions(long_open, _LONG_OPEN_MS),
+        ]
+        return {
+            "cluster_id": cluster.cluster_id,
+            "brokers": _brokers(cluster, metadata, quorum, latencies),
+            "quorum": None if quorum is None else _quorum(quorum, int(now * 1000)),
+            "partitions": _partitions(metadata),
+            "points": list(self._points),
+            "attention": [finding.as_json() for finding in findings],
+        }
+
+
+async def described_cluster(admin: Admin) -> ClusterDescription:
+    """With fenced brokers, of those that tell."""
+    try:
+        return await admin.describe_cluster(include_fenced=True)
+    except UnsupportedByBroker:
+        return await admin.describe_cluster()
+
+
+async def described_quorum(admin: Admin) -> QuorumInfo | None:
+    """None where it may not be seen, or where there is none."""
+    try:
+        return await admin.describe_quorum()
+    except (ApiError, UnsupportedByBroker):
+        return None
+
+
+async def _open_for_long(admin: Admin) -> list[TransactionListing]:
+    """Empty where transactions cannot be listed."""
+    try:
+        found = await admin.list_transactions(longer_than_ms=_LONG_OPEN_MS)
+    except EXPECTED_FAILURES:
+        return []
+    # Some brokers do not know the filter of durations and list everything.
+    return [each for each in found if each.state in ("Ongoing", "PrepareCommit", "PrepareAbort")]
+
+
+async def _latencies(admin: Admin, brokers: Iterable[int]) -> dict[int, float | None]:
+    """How long each broker takes to answer a small request, in milliseconds; None if it does not."""
+
+    async def probe(node: int) -> float | None:
+        request = ApiVersionsRequest(client_software_name="tidelog", client_software_version=VERSION)
+        try:
+            async with asyncio.timeout(_PROBE_MS / 1000):
+                await admin.cluster.connection(node)
+                began = time.perf_counter()
+                await admin.cluster.ask_node(node, request, ApiVersionsResponse)
+        except (ConnectionProblem, TimeoutError):
+            return None
+        return round((time.perf_counter() - began) * 1000, 2)
+
+    nodes = sorted(brokers)
+    return dict(zip(nodes, await asyncio.gather(*map(probe, nodes)), strict=True))
+
+
+async def _log_ends(admin: Admin, metadata: ClusterMetadata) -> dict[TopicPartition, int]:
+    led = {
+        TopicPartition(topic.name, partition.partition): LATEST
+        for topic in metadata.topics.values()
+        for partition in topic.partitions
+        if partition.leader in metadata.brokers
+    }
+    found = await admin.list_offsets(led)
+    return {partition: answer.offset for partition, answer in found.items() if not isinstance(answer, ApiError)}
+
+
+def _brokers(
+    cluster: ClusterDescription,
+    metadata: ClusterMetadata,
+    quorum: QuorumInfo | None,
+    latencies: dict[int, float | None],
+) -> list[Json]:
+    leads: dict[int, int] = {}
+    holds: dict[int, int] = {}
+    for topic in metadata.topics.values():
+        for partition in topic.partitions:
+            leads[partition.leader] = leads.get(partition.leader, 0) + 1
+            for replica in partition.replicas:
+                holds[replica] = holds.get(replica, 0) + 1
+    return [
+        {
+            "id": node.node_id,
+            "address": f"{node.host}:{node.port}",
+            "rack": node.rack,
+            "fenced": node.fenced,
+            "controller": quorum is not None and quorum.leader == node.node_id,
+            "leads": leads.get(node.node_id, 0),
+            "holds": holds.get(node.node_id, 0),
+            "latency_ms": latencies.get(node.node_id),
+        }
+        for node in sorted(cluster.nodes, key=lambda node: node.node_id)
+    ]
+
+
+def _quorum(quorum: QuorumInfo, now_ms: int) -> dict[str, Json]:
+    return {
+        "leader": quorum.leader,
+        "epoch": quorum.leader_epoch,
+        "high_watermark": quorum.high_watermark,
+        "voters": [
+            {
+                "id": voter.node_id,
+                "lag": voter.lag,
+                "log_end": voter.log_end_offset,
+                "fetched_ms_ago": None if voter.last_fetch_ms is None else max(0, now_ms - voter.last_fetch_ms),
+            }
+            for voter in quorum.voters
+        ],
+        "observers": [{"id": each.node_id, "lag": each.lag} for each in quorum.observers],
+    }
+
+
+def _partitions(metadata: ClusterMetadata) -> dict[str, Json]:
+    partitions = [partition for topic in metadata.topics.values() for partition in topic.partitions]
+    return {
+        "topics": len(metadata.topics),
+        "count": len(partitions),
+        "offline": sum(partition.leader not in metadata.brokers for partition in partitions),
+        "under_replicated": sum(
+            partition.leader in metadata.brokers and len(partition.in_sync) < len(partition.replicas)
+            for partition in partitions
+        ),
+    }

@@ -1,0 +1,60 @@
+// Addresses that people can bookmark: the path says which page, the query what it shows.
+import { useEffect, useState } from './html.js';
+
+const watchers = new Set();
+
+export function navigate(url, { replace = false } = {}) {
+  window.history[replace ? 'replaceState' : 'pushState'](null, '', url);
+  watchers.forEach((watcher) => watcher());
+}
+
+// The first part of the path, the rest of it decoded, and the query as an object.
+export function place() {
+  const [, page = '', ...rest] = window.location.pathname.split('/');
+  return {
+    page,
+    rest: rest.map(decodeURIComponent).join('/'),
+    query: Object.fromEntries(new URLSearchParams(window.location.search)),
+  };
+}
+
+export function usePlace() {
+  const [current, setCurrent] = useState(place());
+  useEffect(() => {
+    const update = () => setCurrent(place());
+    watchers.add(update);
+    window.addEventListener('popstate', update);
+    return () => {
+      watchers.delete(update);
+      window.removeEventListener('popstate', update);
+    };
+  }, []);
+  return current;
+}
+
+// Changes some of the query and stays on the page. What is empty is left out of the address.
+export function setQuery(changes, { replace = true } = {}) {
+  const query = new URLSearchParams(window.location.search);
+  Object.entries(changes).forEach(([name, value]) => {
+    if (value === null || value === undefined || value === '') query.delete(name);
+    else query.set(name, String(value));
+  });
+  const text = query.toString();
+  navigate(window.location.pathname + (text && `?${text}`), { replace });
+}
+
+export const path = (...parts) => `/${parts.map((part) => encodeURIComponent(part)).join('/')}`;
+
+// Links within the console do not load the page again.
+export function followLinks() {
+  document.addEventListener('click', (event) => {
+    const link = event.target.closest?.('a[href]');
+    if (!link || event.defaultPrevented || event.button !== 0) return;
+    if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    if (link.target || link.hasAttribute('download') || link.origin !== window.location.origin) return;
+    if (link.getAttribute('href').startsWith('#') || link.pathname.startsWith('/api/')) return;
+    event.preventDefault();
+    navigate(link.pathname + link.search);
+    window.scrollTo(0, 0);
+  });
+}
