@@ -15,6 +15,7 @@ from tidelog.client.cluster.metadata import ClusterMetadata
 from tidelog.console.feeds import Pace
 from tidelog.console.findings import attention
 from tidelog.console.findings.rates import Rates
+from tidelog.console.pages.topics import offsets_at
 from tidelog.console.parts import ConsoleParts, Parts
 from tidelog.console.replies import EXPECTED_FAILURES, Json
 from tidelog.model.errors import ApiError
@@ -54,9 +55,9 @@ class _Reader:
             described_quorum(admin),
             _open_for_long(admin),
         )
-        latencies = await _latencies(admin, metadata.brokers)
+        latencies = await latencies_of(admin, metadata.brokers)
         now = time.time()
-        self._rates.note(now, await _log_ends(admin, metadata))
+        self._rates.note(now, await offsets_at(admin, metadata, LATEST))
         answered = [taken for taken in latencies.values() if taken is not None]
         self._points.append(
             {
@@ -73,7 +74,7 @@ class _Reader:
         ]
         return {
             "cluster_id": cluster.cluster_id,
-            "brokers": _brokers(cluster, metadata, quorum, latencies),
+            "brokers": brokers_document(cluster, metadata, quorum, latencies),
             "quorum": None if quorum is None else _quorum(quorum, int(now * 1000)),
             "partitions": _partitions(metadata),
             "points": list(self._points),
@@ -107,7 +108,7 @@ async def _open_for_long(admin: Admin) -> list[TransactionListing]:
     return [each for each in found if each.state in ("Ongoing", "PrepareCommit", "PrepareAbort")]
 
 
-async def _latencies(admin: Admin, brokers: Iterable[int]) -> dict[int, float | None]:
+async def latencies_of(admin: Admin, brokers: Iterable[int]) -> dict[int, float | None]:
     """How long each broker takes to answer a small request, in milliseconds; None if it does not."""
 
     async def probe(node: int) -> float | None:
@@ -125,23 +126,12 @@ async def _latencies(admin: Admin, brokers: Iterable[int]) -> dict[int, float | 
     return dict(zip(nodes, await asyncio.gather(*map(probe, nodes)), strict=True))
 
 
-async def _log_ends(admin: Admin, metadata: ClusterMetadata) -> dict[TopicPartition, int]:
-    led = {
-        TopicPartition(topic.name, partition.partition): LATEST
-        for topic in metadata.topics.values()
-        for partition in topic.partitions
-        if partition.leader in metadata.brokers
-    }
-    found = await admin.list_offsets(led)
-    return {partition: answer.offset for partition, answer in found.items() if not isinstance(answer, ApiError)}
-
-
-def _brokers(
+def brokers_document(
     cluster: ClusterDescription,
     metadata: ClusterMetadata,
     quorum: QuorumInfo | None,
     latencies: dict[int, float | None],
-) -> list[Json]:
+) -> list[dict[str, Json]]:
     leads: dict[int, int] = {}
     holds: dict[int, int] = {}
     for topic in metadata.topics.values():
