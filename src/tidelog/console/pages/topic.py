@@ -21,7 +21,7 @@ from tidelog.console.feeds import Pace
 from tidelog.console.findings.in_sync import FollowerWatch
 from tidelog.console.findings.rates import Rates
 from tidelog.console.parts import ConsoleParts, Parts
-from tidelog.console.replies import EXPECTED_FAILURES, Json
+from tidelog.console.replies import EXPECTED_FAILURES, Json, reply
 from tidelog.model.errors import ApiError
 from tidelog.model.ids import TopicPartition, format_uuid
 
@@ -44,6 +44,14 @@ _Offsets = Mapping[int, ReplicaOffsets | ApiError]
 @router.get("/topic/live")
 async def topic(parts: Parts, name: str, partition: Annotated[int, Query(ge=0)] = 0) -> Response:
     return parts.feeds.stream(("topic", name, partition), lambda: _Reader(parts, name, partition).read, _PACE)
+
+
+@router.get("/topic")
+async def partitions(parts: Parts, name: str) -> Response:
+    """For the views that only need to know which partitions there are."""
+    admin = await parts.cluster.admin()
+    described = raise_any(await admin.describe_topics([name]))[name]
+    return reply({"name": name, "partitions": [each.partition for each in described.partitions]})
 
 
 class _Reader:

@@ -1,0 +1,50 @@
+// Topics: all of them with their rates, and one of them.
+import { html, useMemo } from '../lib/html.js';
+import { useLive } from '../lib/api.js';
+import { bytes, count, rate } from '../lib/format.js';
+import { path, setQuery } from '../lib/router.js';
+import { Card, Problem, Table, Tag, Waiting } from '../lib/components.js';
+import { Topic } from './topic.js';
+
+export const title = ({ rest }) => (rest ? `Topic ${rest}` : 'Topics');
+
+const SHOWN = {
+  own: { label: 'without internal topics', keep: (row) => !row.internal },
+  all: { label: 'all', keep: () => true },
+  'under-replicated': { label: 'under-replicated', keep: (row) => row.under_replicated > 0 || row.offline > 0 },
+  offline: { label: 'with partitions without a leader', keep: (row) => row.offline > 0 },
+};
+
+const COLUMNS = [
+  {
+    key: 'name', label: 'Topic', value: (row) => row.name,
+    show: (row) => html`<a href=${path('topics', row.name)}>${row.name}</a>
+      ${row.internal && html` <${Tag}>internal<//>`}
+      ${row.offline > 0 && html` <${Tag} kind="bad">${count(row.offline)} without leader<//>`}
+      ${row.under_replicated > 0 && html` <${Tag} kind="warn">${count(row.under_replicated)} under-replicated<//>`}`,
+  },
+  { key: 'partitions', label: 'Partitions', value: (row) => row.partitions, show: (row) => count(row.partitions), number: true },
+  { key: 'replication', label: 'Replicas', value: (row) => row.replication, number: true },
+  { key: 'offsets', label: 'Offsets', value: (row) => row.offsets, show: (row) => count(row.offsets), number: true },
+  { key: 'rate', label: 'Written', value: (row) => row.rate, show: (row) => rate(row.rate), number: true },
+  { key: 'size', label: 'Size', value: (row) => row.size, show: (row) => bytes(row.size), number: true },
+];
+
+function Topics({ query }) {
+  const { data, failure } = useLive('topics/live');
+  const shown = SHOWN[query.show] ? query.show : 'own';
+  const rows = useMemo(() => (data ? data.topics.filter(SHOWN[shown].keep) : []), [data, shown]);
+  return html`<h1>Topics</h1>
+    ${!data ? html`<${Waiting} failure=${failure} />` : html`
+    <${Problem} failure=${failure} />
+    <${Card} title="All topics" note=${`${count(rows.length)} of ${count(data.topics.length)}`}
+      actions=${html`<label>Show <select value=${shown} onChange=${(event) => setQuery({ show: event.target.value })}>
+        ${Object.entries(SHOWN).map(([key, { label }]) => html`<option key=${key} value=${key}>${label}</option>`)}</select></label>`}>
+      <${Table} label="Topics" columns=${COLUMNS} rows=${rows} rowKey=${(row) => row.name}
+        sorted=${{ key: 'name', down: false }} empty="There are no topics of this kind." />
+    <//>`}`;
+}
+
+export default function TopicsPage({ rest, query, session }) {
+  return rest ? html`<${Topic} name=${rest} query=${query} session=${session} />` : html`<${Topics} query=${query} />`;
+}
