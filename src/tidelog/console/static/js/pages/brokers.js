@@ -47,8 +47,8 @@ function Versions({ id }) {
   if (broker.problem) return html`<${NotTold}>${broker.problem}<//>`;
   return html`
     ${broker.features && html`<h3>Features</h3><${Facts} rows=${Object.entries(broker.features)} />`}
-    <h3>APIs</h3>
-    <${Table} label="APIs" columns=${APIS} rows=${broker.apis} rowKey=${(row) => row.key} pageSize=${100} />`;
+    <details><summary>The ${count(broker.apis.length)} APIs that it serves</summary>
+      <${Table} label="APIs" columns=${APIS} rows=${broker.apis} rowKey=${(row) => row.key} pageSize=${100} /></details>`;
 }
 
 function Broker({ id, broker }) {
