@@ -7,9 +7,9 @@ Fixtures, of which tests of the console use the last three:
     open_page     opens a page in a context of its own: another width, the dark colours
     page          a page of 1280 x 800 in light colours
 
-Tests are plain functions: Playwright's API without asyncio cannot be used while a loop runs in the same thread. What
-they wait for is a state of the page (`expect(locator).to_have_text(...)`); `page.wait_for_function` evaluates text as
-code, which the console's content security policy forbids.
+Tests are plain functions: Playwright's API without asyncio cannot be used while a loop runs in the same thread, and
+while a page is open no loop can be run there, so that a test asks the cluster by `tidelog.sync`. What tests wait for is
+a state of the page: `expect(locator).to_have_text(...)`. They import `expect`, `Page` and `Locator` from here.
 
 The browser reaches nothing but this machine: every other name and address is unknown to it.
 """
@@ -21,8 +21,9 @@ import contextlib
 import os
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 from urllib.parse import urlsplit
 
 import pytest
@@ -31,8 +32,19 @@ from support.download_cache import Unavailable
 from support.processes import HANG_SECONDS
 
 if TYPE_CHECKING:
-    # Not imported by tests that need no browser: it takes 0.15 s.
-    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, Request, Response, WebSocket
+    # Not imported where no browser is needed: it takes 0.15 s.
+    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Request, Response, WebSocket
+    from playwright.sync_api import Locator as Locator
+    from playwright.sync_api import Page as Page
+    from playwright.sync_api import expect as expect
+
+
+def __getattr__(name: str) -> Any:
+    """What tests use of Playwright; None without Playwright, where they are skipped before they use it."""
+    if name not in ("Locator", "Page", "expect"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module("playwright.sync_api"), name) if find_spec("playwright") is not None else None
+
 
 WIDTH, HEIGHT = 1280, 800
 HANG_MS = HANG_SECONDS * 1000

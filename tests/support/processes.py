@@ -86,17 +86,19 @@ def start_process(
     command: Sequence[str],
     *,
     output: Path,
+    errors: Path | None = None,
     directory: Path | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> subprocess.Popen[bytes]:
-    """Start a process in a group of its own, with both of its output streams going to the file `output`."""
-    with output.open("wb") as sink:
+    """Start a process in a group of its own, with both of its output streams going to the file `output`; standard error
+    goes to `errors` if that is given."""
+    with output.open("wb") as sink, (errors or Path(os.devnull)).open("wb") as error_sink:
         starting = _starter.submit(
             subprocess.Popen,
             [sys.executable, "-I", "-S", "-c", _DIE_WITH_PARENT, *command] if sys.platform == "linux" else command,
             stdin=subprocess.DEVNULL,
             stdout=sink,
-            stderr=subprocess.STDOUT,
+            stderr=subprocess.STDOUT if errors is None else error_sink,
             cwd=directory,
             env={**os.environ, **(environment or {})},
             start_new_session=True,
