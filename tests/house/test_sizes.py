@@ -13,6 +13,7 @@ _SIGNATURE = "a command of the terminal: most of it is the declaration of its op
 _COMPILED = "a loop that is compiled: a call for each record would cost more than all of it"
 ALLOWED = {
     "tidelog/cli/commands/cluster.py: cluster": _SIGNATURE,
+    "tidelog/cli/commands/console.py: console": _SIGNATURE,
     "tidelog/cli/commands/consume.py: consume": _SIGNATURE,
     "tidelog/cli/commands/groups.py: groups": _SIGNATURE,
     "tidelog/cli/commands/produce.py: produce": _SIGNATURE,

@@ -9,6 +9,7 @@ app.py         makes the application: all pages, what guards them, the files of 
 access.py      who may use it: host names, the token, changes, the headers that browsers obey
 connection.py  the connection to the cluster, which may be away and come back
 feeds.py       live data: one reading for all who watch the same thing, no faster than the cluster can bear
+parts.py       what the modules of pages have in common
 replies.py     values as JSON, failures as sentences
 pages/         one module for each page: what it reads from the cluster, and what it changes
 findings/      pure: what readings mean, such as rates, lag, who holds back whom, and what needs attention

@@ -19,7 +19,7 @@ from tidelog.console.connection import ClusterConnection
 from tidelog.console.feeds import Feeds
 from tidelog.console.pages import ROUTERS
 from tidelog.console.parts import ConsoleParts
-from tidelog.console.replies import BAD_REQUEST, EXPECTED_FAILURES, NOT_FOUND, Refused, problem, reply
+from tidelog.console.replies import BAD_REQUEST, EXPECTED_FAILURES, NOT_FOUND, ConsoleRefusal, problem, reply
 from tidelog.console.settings import ConsoleSettings
 from tidelog.version import VERSION
 
@@ -69,7 +69,7 @@ def _application(parts: ConsoleParts) -> FastAPI:
     # The pages that describe the API load scripts from elsewhere.
     api = FastAPI(lifespan=running, docs_url=None, redoc_url=None, openapi_url=None)
     api.state.parts = parts
-    for failure in (*EXPECTED_FAILURES, Refused):
+    for failure in (*EXPECTED_FAILURES, ConsoleRefusal):
         api.add_exception_handler(failure, _failed)
     api.add_exception_handler(RequestValidationError, _invalid)
     api.add_api_route("/api/session", _session, methods=["GET"])

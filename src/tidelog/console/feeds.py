@@ -18,7 +18,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
 
 from starlette.responses import StreamingResponse
 
-from tidelog.console.replies import EXPECTED_FAILURES, Json, Refused, encoded, problem_document
+from tidelog.console.replies import EXPECTED_FAILURES, Json, ConsoleRefusal, encoded, problem_document
 from tidelog.model.lazy_dataclasses import dataclass
 
 logger = logging.getLogger(__name__)
@@ -110,7 +110,7 @@ class Feed:
     async def _read_once(self) -> None:
         try:
             message = _event("reading", await self._read())
-        except (*EXPECTED_FAILURES, Refused) as error:
+        except (*EXPECTED_FAILURES, ConsoleRefusal) as error:
             message = _event("problem", problem_document(error))
         except Exception as error:
             logger.exception("a page of the console could not be read")
@@ -133,7 +133,7 @@ class Feeds:
         feed = self._feeds.get(key)
         if feed is None:
             if len(self._feeds) >= MOST_FEEDS:
-                raise Refused(f"{MOST_FEEDS} different things are watched already: close some pages", 503)
+                raise ConsoleRefusal(f"{MOST_FEEDS} different things are watched already: close some pages", 503)
             feed = self._feeds[key] = Feed(make_reader(), pace, lambda: self._remove(key))
         headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
         return StreamingResponse(feed.messages(), media_type="text/event-stream", headers=headers)

@@ -38,7 +38,7 @@ BAD_GATEWAY = 502
 EXPECTED_FAILURES = (ApiError, ClientError, ConnectionProblem, UnsupportedByBroker, InvalidConfig)
 
 
-class Refused(Exception):
+class ConsoleRefusal(Exception):
     """A request that the console itself refuses. The message is a sentence for people."""
 
     def __init__(self, message: str, status: int = BAD_REQUEST) -> None:
@@ -75,7 +75,7 @@ def problem_document(error: Exception) -> dict[str, Json]:
 
 
 def _status(error: Exception) -> int:
-    if isinstance(error, Refused):
+    if isinstance(error, ConsoleRefusal):
         return error.status
     if isinstance(error, UnsupportedByBroker | MetadataLogUnavailable):
         return UNSUPPORTED

@@ -18,6 +18,7 @@ log_dirs.py             log-dirs
 broker_api_versions.py  broker-api-versions
 dump_log.py             dump-log
 verify.py               verify: where a log directory is damaged
+console.py              console: a page in the browser
 pipeline.py             pipeline: ready Spark jobs
 simulate.py             simulate: clusters in virtual time, broken by seed
 doctor.py               doctor: what works on this machine

@@ -26,7 +26,7 @@ class Severity(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Concern:
     severity: Severity
     text: str
     # The address of the page that shows it.
@@ -36,7 +36,7 @@ class Finding:
         return {"severity": self.severity.value, "text": self.text, "link": self.link}
 
 
-def of_partitions(metadata: ClusterMetadata) -> Iterator[Finding]:
+def of_partitions(metadata: ClusterMetadata) -> Iterator[Concern]:
     offline, without_copies = [], []
     for topic in metadata.topics.values():
         for partition in topic.partitions:
@@ -45,14 +45,14 @@ def of_partitions(metadata: ClusterMetadata) -> Iterator[Finding]:
             elif len(partition.in_sync) < len(partition.replicas):
                 without_copies.append(f"{topic.name}-{partition.partition}")
     if offline:
-        yield Finding(
+        yield Concern(
             severity=Severity.BROKEN,
             text=f"{_count(offline, 'partition has', 'partitions have')} no leader, so nobody can write or read: "
             f"{_names(offline)}.",
             link="/topics?show=offline",
         )
     if without_copies:
-        yield Finding(
+        yield Concern(
             severity=Severity.AT_RISK,
             text=f"{_count(without_copies, 'partition is', 'partitions are')} under-replicated, not all replicas are "
             f"in sync: {_names(without_copies)}.",
@@ -60,28 +60,28 @@ def of_partitions(metadata: ClusterMetadata) -> Iterator[Finding]:
         )
 
 
-def of_brokers(cluster: ClusterDescription, silent: Iterable[int]) -> Iterator[Finding]:
+def of_brokers(cluster: ClusterDescription, silent: Iterable[int]) -> Iterator[Concern]:
     fenced = [str(node.node_id) for node in cluster.nodes if node.fenced]
     if fenced:
-        yield Finding(
+        yield Concern(
             severity=Severity.AT_RISK,
             text=f"{_brokers(fenced)} registered but fenced: stopped, or without contact to the controller.",
             link="/brokers",
         )
     not_answering = [str(node) for node in silent if str(node) not in fenced]
     if not_answering:
-        yield Finding(
+        yield Concern(
             severity=Severity.BROKEN,
             text=f"{_brokers(not_answering)} in the metadata, but {_they(not_answering)} not answer this console.",
             link="/brokers",
         )
 
 
-def of_quorum(quorum: QuorumInfo | None, now_ms: int) -> Iterator[Finding]:
+def of_quorum(quorum: QuorumInfo | None, now_ms: int) -> Iterator[Concern]:
     if quorum is None:
         return
     if quorum.leader is None:
-        yield Finding(
+        yield Concern(
             severity=Severity.BROKEN,
             text="The metadata quorum has no leader: topics, leaders and configurations cannot change.",
             link="/metadata",
@@ -95,7 +95,7 @@ def of_quorum(quorum: QuorumInfo | None, now_ms: int) -> Iterator[Finding]:
     if behind:
         left = len(quorum.voters) - len(behind)
         majority = len(quorum.voters) // 2 + 1
-        yield Finding(
+        yield Concern(
             severity=Severity.AT_RISK,
             text=f"{'Voter' if len(behind) == 1 else 'Voters'} {', '.join(behind)} of the metadata quorum "
             f"{'does' if len(behind) == 1 else 'do'} not keep up: {left} of {len(quorum.voters)} voters do, and "
@@ -104,11 +104,11 @@ def of_quorum(quorum: QuorumInfo | None, now_ms: int) -> Iterator[Finding]:
         )
 
 
-def of_transactions(open_for_long: Sequence[TransactionListing], longer_than_ms: int) -> Iterator[Finding]:
+def of_transactions(open_for_long: Sequence[TransactionListing], longer_than_ms: int) -> Iterator[Concern]:
     if open_for_long:
         ids = sorted(each.transactional_id for each in open_for_long)
         link = f"/transactions/{quote(ids[0], safe='')}" if len(ids) == 1 else "/transactions"
-        yield Finding(
+        yield Concern(
             severity=Severity.AT_RISK,
             text=f"{_count(ids, 'transaction has', 'transactions have')} been open for more than "
             f"{longer_than_ms // 1000} s; read_committed consumers wait behind "

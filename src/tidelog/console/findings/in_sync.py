@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 
-class Follower(NamedTuple):
+class FollowerLag(NamedTuple):
     """`behind` counts records up to the leader's log end. `behind_for_ms` is 0 for a follower that keeps up."""
 
     behind: int
@@ -37,14 +37,14 @@ class FollowerWatch:
         log_ends: Mapping[int, int],
         in_sync: tuple[int, ...],
         lag_time_max_ms: int | None,
-    ) -> dict[int, Follower]:
+    ) -> dict[int, FollowerLag]:
         """`log_ends` are those of the replicas that answered; what is known of each follower among them or in sync."""
         if leader != self._leader:
             self._leader, self._leader_end = leader, None
             self._caught_up_at.clear()
             self._first_seen.clear()
         end = None if leader is None else log_ends.get(leader)
-        found: dict[int, Follower] = {}
+        found: dict[int, FollowerLag] = {}
         for broker in sorted({*log_ends, *in_sync} - {leader}):
             theirs = log_ends.get(broker)
             since = self._first_seen.setdefault(broker, now_ms)
@@ -56,7 +56,7 @@ class FollowerWatch:
             leaves_in = None
             if broker in in_sync and behind_for > 0 and lag_time_max_ms is not None:
                 leaves_in = lag_time_max_ms - behind_for
-            found[broker] = Follower(behind, behind_for, leaves_in)
+            found[broker] = FollowerLag(behind, behind_for, leaves_in)
         if end is not None:
             self._leader_end = end
         return found

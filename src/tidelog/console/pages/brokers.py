@@ -23,10 +23,10 @@ _PACE = Pace(seconds=5.0)
 
 @router.get("/brokers/live")
 async def brokers(parts: Parts) -> Response:
-    return parts.feeds.stream("brokers", lambda: _Reader(parts).read, _PACE)
+    return parts.feeds.stream("brokers", lambda: BrokersReader(parts).read, _PACE)
 
 
-class _Reader:
+class BrokersReader:
     def __init__(self, parts: ConsoleParts) -> None:
         self._parts = parts
 

@@ -38,10 +38,10 @@ _PROBE_MS = 3_000
 
 @router.get("/overview/live")
 async def overview(parts: Parts) -> Response:
-    return parts.feeds.stream("overview", lambda: _Reader(parts).read, _PACE)
+    return parts.feeds.stream("overview", lambda: OverviewReader(parts).read, _PACE)
 
 
-class _Reader:
+class OverviewReader:
     def __init__(self, parts: ConsoleParts) -> None:
         self._parts = parts
         self._rates: Rates[TopicPartition] = Rates()
@@ -66,7 +66,7 @@ class _Reader:
                 "latency_ms": max(answered) if answered else None,
             }
         )
-        findings = [
+        concerns = [
             *attention.of_partitions(metadata),
             *attention.of_brokers(cluster, (node for node, taken in latencies.items() if taken is None)),
             *attention.of_quorum(quorum, int(now * 1000)),
@@ -78,7 +78,7 @@ class _Reader:
             "quorum": None if quorum is None else _quorum(quorum, int(now * 1000)),
             "partitions": _partitions(metadata),
             "points": list(self._points),
-            "attention": [finding.as_json() for finding in findings],
+            "attention": [concern.as_json() for concern in concerns],
         }
 
 

@@ -43,7 +43,7 @@ _Offsets = Mapping[int, ReplicaOffsets | ApiError]
 
 @router.get("/topic/live")
 async def topic(parts: Parts, name: str, partition: Annotated[int, Query(ge=0)] = 0) -> Response:
-    return parts.feeds.stream(("topic", name, partition), lambda: _Reader(parts, name, partition).read, _PACE)
+    return parts.feeds.stream(("topic", name, partition), lambda: TopicReader(parts, name, partition).read, _PACE)
 
 
 @router.get("/topic")
@@ -54,7 +54,7 @@ async def partitions(parts: Parts, name: str) -> Response:
     return reply({"name": name, "partitions": [each.partition for each in described.partitions]})
 
 
-class _Reader:
+class TopicReader:
     """What it remembers is of one topic: of the same name after a deletion it begins again."""
 
     def __init__(self, parts: ConsoleParts, name: str, shown: int) -> None:

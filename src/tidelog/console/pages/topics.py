@@ -27,10 +27,10 @@ _SLOW_SECONDS = 20.0
 
 @router.get("/topics/live")
 async def topics(parts: Parts) -> Response:
-    return parts.feeds.stream("topics", lambda: _Reader(parts).read, _PACE)
+    return parts.feeds.stream("topics", lambda: TopicsReader(parts).read, _PACE)
 
 
-class _Reader:
+class TopicsReader:
     def __init__(self, parts: ConsoleParts) -> None:
         self._parts = parts
         self._rates: Rates[TopicPartition] = Rates()

@@ -1,0 +1,221 @@
+"""JSON as it is written. No I/O.
+
+What is shown has the same tokens in the same order as what was stored: numbers keep all their digits, names that come
+twice are there twice, escapes stay escapes. Nothing here recurses, so depth is no danger.
+
+Where a value at a path is wanted, for a filter, the standard library reads the document; numbers stay text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+# Deeper documents, and those that would get larger than this by their indentation, are shown as they are.
+MOST_DEPTH = 32
+MOST_CHARACTERS = 1 << 20
+_INDENT = "  "
+
+_TOKEN = re.compile(
+    r"""(?P<space>[\ \t\r\n]*+)
+    (?:(?P<string>"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+")
+    |(?P<number>-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?)
+    |(?P<word>true|false|null)
+    |(?P<mark>[\[\]{},:]))""",
+    re.VERBOSE,
+)
+_SPACE = re.compile(r"[ \t\r\n]*+")
+# The beginning of a token that goes on behind the end.
+_BEGUN = re.compile(r'"[^"\x00-\x1f]*+(?:\\"[^"\x00-\x1f]*+)*|[-+.0-9eE]+|[a-z]{1,5}|')
+_STEP = re.compile(r"""\.?(?:([^.\[\]"]+)|\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\])""")
+_CLOSES = {"}": "{", "]": "["}
+
+
+class NotJson(ValueError):
+    """Says where, and what was expected there."""
+
+
+class _Token(NamedTuple):
+    text: str
+    # Whether it is a value that has no parts.
+    is_scalar: bool
+    is_name: bool
+
+
+class NumberText(str):
+    """A number with all the digits that it was written with."""
+
+    __slots__ = ()
+
+
+def check(text: str) -> None:
+    """Raises NotJson unless it is one whole document."""
+    for _ in _tokens(text, is_cut=False):
+        pass
+
+
+def looks_like_document(text: str) -> bool:
+    """Whether it begins as an object or a list. Single numbers and words are JSON too, and look the same as text."""
+    return text.lstrip(" \t\r\n")[:1] in ("{", "[")
+
+
+def laid_out(text: str, *, is_cut: bool = False) -> str | None:
+    """One member in each line. None if it is too deep for that, or would be too large. Raises NotJson.
+
+    Of text that was cut, its end is not held against it.
+    """
+    lines: list[str] = []
+    depth = size = 0
+    before = ""
+    for token in _tokens(text, is_cut=is_cut):
+        mark = "" if token.is_scalar or token.is_name else token.text
+        if mark in ("}", "]"):
+            depth -= 1
+            # An empty one stays in its line.
+            separator = "" if _CLOSES[mark] == before else "\n" + _INDENT * depth
+        elif mark in (",", ":") or not before:
+            separator = ""
+        elif before == ":":
+            separator = " "
+        else:
+            separator = "\n" + _INDENT * depth
+        lines += (separator, token.text)
+        size += len(separator) + len(token.text)
+        if mark in ("{", "["):
+            depth += 1
+        if depth > MOST_DEPTH or size > MOST_CHARACTERS:
+            return None
+        before = mark or "scalar"
+    return "".join(lines)
+
+
+def _tokens(text: str, *, is_cut: bool) -> Iterator[_Token]:
+    """In their order, as the grammar has it."""
+    # The open objects and lists, and what may come next: value, name, end (of one that is empty), comma or colon.
+    opened: list[str] = []
+    wanted = {"value"}
+    position = 0
+    while wanted:
+        found = _TOKEN.match(text, position)
+        if found is None:
+            rest = _SPACE.match(text, position)
+            assert rest is not None
+            if is_cut and _BEGUN.fullmatch(text, rest.end()):
+                if rest.end() < len(text):
+                    yield _Token(text[rest.end() :], True, False)
+                return
+            raise _problem(text, rest.end(), wanted)
+        if is_cut and found.end() == len(text) and found["number"]:
+            # Its other digits may be behind the cut.
+            yield _Token(found["number"], True, False)
+            return
+        token, wanted = _step(text, found, opened, wanted)
+        yield token
+        position = found.end()
+    rest = _SPACE.match(text, position)
+    assert rest is not None
+    if rest.end() < len(text):
+        raise _problem(text, rest.end(), {"the end"})
+
+
+def _step(text: str, found: re.Match[str], opened: list[str], wanted: set[str]) -> tuple[_Token, set[str]]:
+    """The token, and what may come behind it; nothing behind the end of the document."""
+    mark = found["mark"]
+    start = found.end("space")
+    if found["string"] is not None and "name" in wanted:
+        return _Token(found["string"], False, True), {"colon"}
+    if mark is None:
+        if "value" not in wanted:
+            raise _problem(text, start, wanted)
+        return _Token(text[start : found.end()], True, False), _behind_value(opened)
+    token = _Token(mark, False, False)
+    if mark in "{[" and "value" in wanted:
+        opened.append(mark)
+        return token, {"name", "end"} if mark == "{" else {"value", "end"}
+    if mark in "}]" and "end" in wanted and opened and opened[-1] == _CLOSES[mark]:
+        opened.pop()
+        return token, _behind_value(opened)
+    if mark == "," and "comma" in wanted:
+        return token, {"name"} if opened[-1] == "{" else {"value"}
+    if mark == ":" and "colon" in wanted:
+        return token, {"value"}
+    raise _problem(text, start, wanted)
+
+
+def _behind_value(opened: list[str]) -> set[str]:
+    return {"comma", "end"} if opened else set()
+
+
+_WORDS = {
+    "value": "a value",
+    "name": "a name in quotation marks",
+    "end": "the end of the object or list",
+    "comma": "a comma",
+    "colon": "a colon",
+    "the end": "the end of the document",
+}
+
+
+def _problem(text: str, position: int, wanted: set[str]) -> NotJson:
+    line = text.count("\n", 0, position) + 1
+    column = position - (text.rfind("\n", 0, position) + 1) + 1
+    expected = " or ".join(word for kind, word in _WORDS.items() if kind in wanted)
+    there = f"{text[position]!r} is there" if position < len(text) else "the text ends there"
+    return NotJson(f"line {line}, column {column}: {expected} is expected, but {there}")
+
+
+# -- values at a path ------------------------------------------------------------------------------------------------
+
+
+def parse_path(text: str) -> tuple[str | int, ...]:
+    """`order.items[0]["unit price"]`, with or without `$.` in front. Raises ValueError with a sentence."""
+    rest = text.strip()
+    rest = rest[1:] if rest.startswith("$") else rest
+    steps: list[str | int] = []
+    position = 0
+    while position < len(rest):
+        found = _STEP.match(rest, position)
+        if found is None:
+            raise ValueError(
+                f'{text!r} is not a path into JSON: at {rest[position:]!r} a name, [number] or ["name"] is expected, '
+                'as in order.items[0]["unit price"]'
+            )
+        name, index, quoted = found.groups()
+        steps.append(int(index) if index is not None else name if name is not None else re.sub(r"\\(.)", r"\1", quoted))
+        position = found.end()
+    return tuple(steps)
+
+
+def text_at(document: str, path: tuple[str | int, ...]) -> str | None:
+    """What stands at the path: a string without its quotation marks, a number as written, else JSON in one line.
+
+    None if there is nothing, or it is not JSON. Of a name that comes twice the last one counts, as for most readers.
+    """
+    try:
+        value = json.loads(document, parse_float=NumberText, parse_int=NumberText, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return None
+    for step in path:
+        if isinstance(step, int) and isinstance(value, list) and step < len(value):
+            value = value[step]
+        elif isinstance(step, str) and isinstance(value, dict) and step in value:
+            value = value[step]
+        else:
+            return None
+    return value if isinstance(value, str) else _one_line(value)
+
+
+def _refuse(word: str) -> None:
+    raise NotJson(f"{word} is not JSON")
+
+
+def _one_line(value: Any) -> str:
+    if isinstance(value, NumberText):
+        return value
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{json.dumps(name)}:{_one_line(each)}" for name, each in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(_one_line, value)) + "]"
+    return json.dumps(value, ensure_ascii=False)
