@@ -27,10 +27,15 @@ FOR_NOBODY = (
     "multiprocessing",
     "cryptography",
     "joserfc",
+    "fastapi",
+    "pydantic",
+    "starlette",
+    "uvicorn",
     "prometheus_client",
     "pyarrow",
     "pyspark",
     "rich",
+    "tidelog.console",
     "tidelog.simulation",
     "tidelog.spark",
     "tidelog.sync",
@@ -42,6 +47,7 @@ FOR_NOBODY = (
 # Metrics, TLS and SASL are imported if they are configured.
 FOR_NO_PLAIN_BROKER = (
     *FOR_NOBODY,
+    "tidelog.cli.local_cluster.attached_console",
     "tomllib",
     "tidelog.client",
     "tidelog.server.listening.listener_security",

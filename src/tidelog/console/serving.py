@@ -23,10 +23,17 @@ class CannotListen(OSError):
     """The address is taken or not ours. The message names it."""
 
 
-async def serve(settings: ConsoleSettings, announce: Callable[[str], None], *, lifeline: int | None = None) -> None:
-    """`announce` gets the address when the console answers. Raises InvalidConfig, CannotListen."""
+async def serve(
+    settings: ConsoleSettings,
+    announce: Callable[[str], None],
+    *,
+    lifeline: int | None = None,
+    listening: int | None = None,
+) -> None:
+    """`announce` gets the address when the console answers. `listening` is the descriptor of a socket that the starter
+    has opened. Raises InvalidConfig, CannotListen."""
     console = Console(settings)
-    listening = _listen(settings.host, settings.port)
+    listener = _listen(settings.host, settings.port) if listening is None else socket.socket(fileno=listening)
     config = uvicorn.Config(
         console.app,
         log_config=None,
@@ -37,19 +44,19 @@ async def serve(settings: ConsoleSettings, announce: Callable[[str], None], *, l
         # A client that does not read keeps at most this many seconds of a shutdown.
         timeout_graceful_shutdown=_PATIENCE_SECONDS,
     )
-    server = _Server(config)
+    server = _ConsoleServer(config)
     ending = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, ending.set)
     if lifeline is not None:
         _end_with(lifeline, ending, loop)
-    running = asyncio.create_task(server.serve(sockets=[listening]))
+    running = asyncio.create_task(server.serve(sockets=[listener]))
     started, ended = asyncio.create_task(server.started_event.wait()), asyncio.create_task(ending.wait())
     try:
         await asyncio.wait({running, started}, return_when=asyncio.FIRST_COMPLETED)
         if started.done():
-            announce(_address(listening))
+            announce(_address(listener))
         await asyncio.wait({running, ended}, return_when=asyncio.FIRST_COMPLETED)
     finally:
         started.cancel()
@@ -59,7 +66,7 @@ async def serve(settings: ConsoleSettings, announce: Callable[[str], None], *, l
         await running
 
 
-class _Server(uvicorn.Server):
+class _ConsoleServer(uvicorn.Server):
     """Leaves signals to us: replies with live data have to be ended first."""
 
     def __init__(self, config: uvicorn.Config) -> None:

@@ -8,10 +8,8 @@ from typing import Annotated
 
 import typer
 
-from tidelog.cli.failures import CommandFailure
+from tidelog.cli.failures import CONSOLE_IS_MISSING, CommandFailure
 from tidelog.cli.session import BootstrapServer, CommandConfig, client_properties, run
-
-_EXTRA = 'the console needs FastAPI and uvicorn: pip install "tidelog[console]"'
 
 
 def console(
@@ -41,6 +39,15 @@ def console(
         ),
     ] = None,
     open_browser: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
+    listening_socket: Annotated[
+        int | None,
+        typer.Option(
+            "--listening-socket",
+            metavar="DESCRIPTOR",
+            hidden=True,
+            help="Serve on this socket, which the starter has opened; --host says where it listens.",
+        ),
+    ] = None,
     stop_with_input: Annotated[
         bool,
         typer.Option("--stop-with-input", hidden=True, help="Stop when standard input ends, as by a starter's death."),
@@ -60,7 +67,7 @@ def console(
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] == "tidelog":
             raise
-        raise CommandFailure(_EXTRA) from error
+        raise CommandFailure(CONSOLE_IS_MISSING) from error
     if token == "":
         raise typer.BadParameter("the token is empty; leave --token out for a random one", param_hint="--token")
     if token is None and not is_loopback(host):
@@ -84,4 +91,5 @@ def console(
 
             webbrowser.open(place)
 
-    run(serve(settings, announce, lifeline=sys.stdin.fileno() if stop_with_input else None))
+    lifeline = sys.stdin.fileno() if stop_with_input else None
+    run(serve(settings, announce, lifeline=lifeline, listening=listening_socket))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,8 +20,13 @@ from tidelog.cli.local_cluster.announcement import ANNOUNCEMENT
 from tidelog.cli.properties import read_properties, split_properties
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from tidelog.cli.local_cluster.attached_console import AttachedConsole
     from tidelog.cli.local_cluster.start_security import StartSecurity
     from tidelog.server.startup import RunningNode
+
+_CONSOLE_PORT = 8080
 
 
 def up(
@@ -57,6 +63,15 @@ def up(
             "files that tell clients how to connect.",
         ),
     ] = False,
+    console: Annotated[
+        bool, typer.Option("--console", help="Also start the console: a page that shows what the cluster does.")
+    ] = False,
+    console_port: Annotated[
+        int | None,
+        typer.Option(
+            "--console-port", min=0, max=65535, show_default="8080", help="The port of the console; 0 takes a free one."
+        ),
+    ] = None,
     override: Annotated[
         list[str] | None,
         typer.Option("--override", metavar="NAME=VALUE", help="Set a property of server.properties. Repeatable."),
@@ -71,25 +86,61 @@ def up(
       tidelog up --cores 4
       tidelog up --nodes 3
       tidelog up --secure
+      tidelog up --console
       tidelog up --override num.partitions=3 --override log.retention.hours=1
     """
     overrides = split_properties("--override", override or ())
     if nodes > 1 and cores is not None:
         raise typer.BadParameter("--nodes is for trying out fail-over, --cores for throughput: use one of them")
-    if nodes > 1:
-        from tidelog.cli.local_cluster.nodes import run_nodes
+    if console_port is not None and not console:
+        raise typer.BadParameter("--console-port has no effect without --console")
+    page_port = _CONSOLE_PORT if console_port is None else console_port
+    if console and port and port <= page_port < port + nodes:
+        raise typer.BadParameter(f"port {page_port} is needed twice: choose another --port or --console-port")
+    with _attached_console(page_port) if console else nullcontext() as attached:
+        if nodes > 1:
+            from tidelog.cli.local_cluster.nodes import run_nodes
 
-        run_nodes(host=host, port=port, nodes=nodes, data_dir=data_dir, secure=secure, properties=overrides)
-        return
-    if cores is not None:
-        from tidelog.cli.local_cluster.cores import run_cores
+            run_nodes(
+                host=host,
+                port=port,
+                nodes=nodes,
+                data_dir=data_dir,
+                secure=secure,
+                properties=overrides,
+                console=attached,
+            )
+        elif cores is not None:
+            from tidelog.cli.local_cluster.cores import run_cores
 
-        run_cores(host=host, port=port, cores=cores, data_dir=data_dir, secure=secure, properties=overrides)
-        return
-    _run_alone(host=host, port=port, data_dir=data_dir, secure=secure, overrides=overrides)
+            run_cores(
+                host=host,
+                port=port,
+                cores=cores,
+                data_dir=data_dir,
+                secure=secure,
+                properties=overrides,
+                console=attached,
+            )
+        else:
+            _run_alone(host=host, port=port, data_dir=data_dir, secure=secure, overrides=overrides, console=attached)
 
 
-def _run_alone(*, host: str, port: int, data_dir: Path, secure: bool, overrides: Mapping[str, str]) -> None:
+def _attached_console(port: int) -> AbstractContextManager[AttachedConsole]:
+    from tidelog.cli.local_cluster.attached_console import attached_console
+
+    return attached_console(port)
+
+
+def _run_alone(
+    *,
+    host: str,
+    port: int,
+    data_dir: Path,
+    secure: bool,
+    overrides: Mapping[str, str],
+    console: AttachedConsole | None,
+) -> None:
     from tidelog.cli.local_cluster.data_directory import StartKind, require_kind
     from tidelog.cli.local_cluster.node_files import format_directories
     from tidelog.cli.local_cluster.ports import bracketed
@@ -106,7 +157,7 @@ def _run_alone(*, host: str, port: int, data_dir: Path, secure: bool, overrides:
     properties = single_node_properties(
         host=host, port=port, data_dir=str(data_dir), properties={**listener, **security.properties, **overrides}
     )
-    _run(properties, lambda node: _announce(node, str(data_dir), security), quiet=True)
+    _run(properties, lambda node: _announce(node, str(data_dir), security, console), quiet=True)
 
 
 def server(
@@ -174,12 +225,19 @@ def _run(
         raise CommandFailure(str(error)) from error
 
 
-def _announce(node: RunningNode, data_dir: str, security: StartSecurity | None = None) -> None:
+def _announce(
+    node: RunningNode,
+    data_dir: str,
+    security: StartSecurity | None = None,
+    console: AttachedConsole | None = None,
+) -> None:
     servers = ",".join(f"{host}:{port}" for host, port in node.addresses)
     option = "" if servers == "127.0.0.1:9092" else f" -b {servers}"
     how_to_connect: list[str] = []
     if security is not None:
         option, how_to_connect = security.options(servers), security.listening(servers)
+        if console is not None:
+            how_to_connect = [*_console_lines(node, console, security), *how_to_connect]
     lines = [
         f"{ANNOUNCEMENT} {servers}, data in {data_dir}",
         *how_to_connect,
@@ -193,3 +251,12 @@ def _announce(node: RunningNode, data_dir: str, security: StartSecurity | None =
         lines.insert(1, f"metrics: http://{host}:{port}/metrics")
     sys.stdout.write("\n".join(lines) + "\n")
     sys.stdout.flush()
+
+
+def _console_lines(node: RunningNode, console: AttachedConsole, security: StartSecurity) -> list[str]:
+    from tidelog.cli.local_cluster.attached_console import announced
+    from tidelog.cli.local_cluster.ports import bracketed, reachable
+
+    return announced(
+        console, ",".join(f"{bracketed(reachable(host))}:{port}" for host, port in node.addresses), security
+    )

@@ -12,5 +12,6 @@ node_files.py         the properties file and the formatted directory of each pr
 start_security.py     how what is started is reached: openly, or with `--secure`
 announcement.py       the words by which a node says that it serves
 processes.py          the processes themselves, which end when this one does
+attached_console.py   the console of `--console`, which ends when this process does
 ports.py              ports that are free
 """

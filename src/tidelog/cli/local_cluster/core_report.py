@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Collection, Iterable, Mapping
 
 import typer
@@ -12,7 +11,12 @@ from tidelog.cli.local_cluster.data_directory import shown_processes
 from tidelog.model.ids import TopicPartition
 
 
-def announce(settings: CoreSettings, metrics_address: tuple[str, int] | None, how_to_connect: Iterable[str]) -> None:
+def announce(
+    settings: CoreSettings,
+    metrics_address: tuple[str, int] | None,
+    how_to_connect: Iterable[str],
+    console: Iterable[str] = (),
+) -> None:
     servers = settings.servers
     option = settings.security.options(servers)
     others = [str(port) for number, port in settings.ports.clients.items() if number > 1]
@@ -22,7 +26,7 @@ def announce(settings: CoreSettings, metrics_address: tuple[str, int] | None, ho
     if metrics_address is not None:
         host, port = metrics_address
         typer.echo(f"metrics: http://{host}:{port}/metrics")
-    for line in how_to_connect:
+    for line in (*console, *how_to_connect):
         typer.echo(line)
     typer.echo(f"  tidelog topics{option} --create --topic first")
     typer.echo(f"  tidelog produce{option} --topic first")
@@ -43,13 +47,3 @@ def advise_to_spread(settings: CoreSettings, partitions: Mapping[int, Collection
         f"{shown_processes(idle)} {'holds' if len(idle) == 1 else 'hold'} no partitions yet: new ones will use all "
         f"processes, existing ones stay where they are. To spread them: {spread} --wait"
     )
-
-
-def ended_by(code: int) -> str:
-    """Of a process, for people."""
-    if code >= 0:
-        return f"exited with code {code}"
-    try:
-        return f"was ended by {signal.Signals(-code).name}"
-    except ValueError:
-        return f"was ended by signal {-code}"

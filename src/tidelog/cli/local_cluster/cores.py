@@ -16,8 +16,9 @@ from pathlib import Path
 import typer
 
 from tidelog.cli.failures import CommandFailure
+from tidelog.cli.local_cluster.attached_console import AttachedConsole, announced
 from tidelog.cli.local_cluster.collected_metrics import CollectedMetrics
-from tidelog.cli.local_cluster.core_report import advise_to_spread, announce, ended_by
+from tidelog.cli.local_cluster.core_report import advise_to_spread, announce
 from tidelog.cli.local_cluster.core_settings import CONTROLLER, LOOPBACK, CorePorts, CoreSettings
 from tidelog.cli.local_cluster.data_directory import (
     StartKind,
@@ -30,7 +31,7 @@ from tidelog.cli.local_cluster.data_directory import (
 )
 from tidelog.cli.local_cluster.node_files import format_directories, write_properties
 from tidelog.cli.local_cluster.ports import bracketed, following_free_ports, free_ports
-from tidelog.cli.local_cluster.processes import PATIENT_SECONDS, ChildProcesses
+from tidelog.cli.local_cluster.processes import PATIENT_SECONDS, ChildProcesses, ended_by
 from tidelog.cli.local_cluster.restarts import MOST_RESTARTS, WINDOW_SECONDS, Restarts
 from tidelog.cli.local_cluster.start_security import start_security
 from tidelog.client.errors import ClientError
@@ -54,8 +55,9 @@ POLL_SECONDS = 0.1
 class CoresSupervisor:
     """The processes from start to stop."""
 
-    def __init__(self, settings: CoreSettings) -> None:
+    def __init__(self, settings: CoreSettings, console: AttachedConsole | None = None) -> None:
         self._settings = settings
+        self._console = console
         self._numbers = list(settings.ports.clients)
         self._processes = ChildProcesses(self._config_file)
         self._metrics = CollectedMetrics(LOOPBACK, settings.ports.metrics)
@@ -168,7 +170,8 @@ class CoresSupervisor:
         except (ApiError, ClientError, ConnectionProblem, TimeoutError) as problem:
             # Clients may be able to use what this process cannot reach, by the addresses that are advertised.
             typer.echo(f"cannot look where the partitions are: {problem}", err=True)
-        announce(self._settings, metrics_address, how_to_connect)
+        console = announced(self._console, self._settings.servers, security)
+        announce(self._settings, metrics_address, how_to_connect, console)
         if placement is not None:
             advise_to_spread(self._settings, placement.partitions)
 
@@ -213,6 +216,8 @@ class CoresSupervisor:
     async def _stop_all(self) -> None:
         """The controller last: the others give up their partitions with its help."""
         self._stop.set()
+        if self._console is not None:
+            await asyncio.to_thread(self._console.close)
         brokers = [number for number in self._numbers if number != CONTROLLER]
         deadline = time.monotonic() + STOP_SECONDS
         for group in (brokers, [CONTROLLER]):
@@ -228,7 +233,16 @@ class CoresSupervisor:
             )
 
 
-def run_cores(*, host: str, port: int, cores: int, data_dir: Path, secure: bool, properties: Mapping[str, str]) -> None:
+def run_cores(
+    *,
+    host: str,
+    port: int,
+    cores: int,
+    data_dir: Path,
+    secure: bool,
+    properties: Mapping[str, str],
+    console: AttachedConsole | None,
+) -> None:
     """Raises CommandFailure; before anything is written if the start is refused."""
     import uvloop
 
@@ -251,7 +265,7 @@ def run_cores(*, host: str, port: int, cores: int, data_dir: Path, secure: bool,
         for number, directory in directories.items():
             comment = f"Process {number} of {cores}: written by `tidelog up --cores` at each start, not to be edited."
             write_properties(directory.with_suffix(".properties"), comment, settings.properties_of(number))
-        uvloop.run(CoresSupervisor(settings).run())
+        uvloop.run(CoresSupervisor(settings, console).run())
 
 
 @contextlib.contextmanager

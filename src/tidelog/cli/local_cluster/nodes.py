@@ -14,6 +14,7 @@ from pathlib import Path
 import typer
 
 from tidelog.cli.failures import CommandFailure
+from tidelog.cli.local_cluster.attached_console import AttachedConsole, announced
 from tidelog.cli.local_cluster.data_directory import StartKind, require_kind
 from tidelog.cli.local_cluster.node_files import format_directories, write_properties
 from tidelog.cli.local_cluster.ports import accepts, bracketed, free_port, free_ports, reachable
@@ -32,12 +33,20 @@ class LocalCluster:
     """The processes of a cluster."""
 
     def __init__(
-        self, *, host: str, port: int, nodes: int, security: StartSecurity, properties: Mapping[str, str]
+        self,
+        *,
+        host: str,
+        port: int,
+        nodes: int,
+        security: StartSecurity,
+        properties: Mapping[str, str],
+        console: AttachedConsole | None = None,
     ) -> None:
         self._host = host
         self._data_dir = security.data_dir
         self._security = security
         self._properties = properties
+        self._console = console
         self._numbers = range(1, nodes + 1)
         ports = range(port, port + nodes) if port else free_ports(host, nodes)
         self._ports = dict(zip(self._numbers, ports, strict=True))
@@ -156,6 +165,8 @@ class LocalCluster:
         typer.echo(f"  connect bootstrap.servers={servers}")
         for line in self._security.listening(servers):
             typer.echo(f"          {line}")
+        for line in announced(self._console, servers, self._security):
+            typer.echo(f"  {line}")
         first = servers.split(",")[0]
         typer.echo(f"  look    tidelog cluster{self._security.options(first) or f' -b {first}'}")
         typer.echo("  stop    Ctrl-C")
@@ -171,6 +182,8 @@ class LocalCluster:
                 )
 
     def stop(self) -> None:
+        if self._console is not None:
+            self._console.close()
         self._processes.terminate(self._numbers)
         deadline = time.monotonic() + STOP_SECONDS
         while self._processes.running and time.monotonic() < deadline:
@@ -179,10 +192,19 @@ class LocalCluster:
         self._processes.kill()
 
 
-def run_nodes(*, host: str, port: int, nodes: int, data_dir: Path, secure: bool, properties: Mapping[str, str]) -> None:
+def run_nodes(
+    *,
+    host: str,
+    port: int,
+    nodes: int,
+    data_dir: Path,
+    secure: bool,
+    properties: Mapping[str, str],
+    console: AttachedConsole | None,
+) -> None:
     require_kind(data_dir, StartKind.NODES)
     security = start_security(data_dir, host, secure=secure)
-    cluster = LocalCluster(host=host, port=port, nodes=nodes, security=security, properties=properties)
+    cluster = LocalCluster(host=host, port=port, nodes=nodes, security=security, properties=properties, console=console)
     cluster.prepare()
     cluster.heed_signals()
     try:

@@ -7,6 +7,7 @@ other end: however this process ends, kill -9 included, the children notice that
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Collection
@@ -87,6 +88,16 @@ class ChildProcesses:
         except FileNotFoundError:
             return ""
         return lines[-1].decode("utf-8", "replace").removeprefix("tidelog: ") if lines else ""
+
+
+def ended_by(code: int) -> str:
+    """Of a process, for people."""
+    if code >= 0:
+        return f"exited with code {code}"
+    try:
+        return f"was ended by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was ended by signal {-code}"
 
 
 def _close(process: subprocess.Popen[bytes]) -> None:
