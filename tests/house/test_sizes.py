@@ -17,6 +17,7 @@ ALLOWED = {
     "tidelog/cli/commands/consume.py: consume": _SIGNATURE,
     "tidelog/cli/commands/groups.py: groups": _SIGNATURE,
     "tidelog/cli/commands/produce.py: produce": _SIGNATURE,
+    "tidelog/cli/commands/up.py: up": _SIGNATURE,
     "tidelog/records/checking.py: RecordCheck._whole_records": _COMPILED,
     "tidelog/records/column_loops.py: locate_records": _COMPILED,
     "tidelog/records/decoding.py: _decode_records": _COMPILED,
