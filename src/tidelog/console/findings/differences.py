@@ -17,6 +17,7 @@ MOST_CHARACTERS = 1_000
 _NAMED = 3
 _SENTENCE_CHARACTERS = 60
 
+_UNTELLING = frozenset({"id", "name", "epoch", "directories", "leader_recovery"})
 _NOTHING = "none"
 _EMPTY = "empty"
 
@@ -74,10 +75,9 @@ def in_words(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) 
     if before is None and after is None:
         return ""
     fields = [field for field in _fields(before, after) if field.mark is not Mark.SAME]
-    if before is None:
-        return _joined("new", [f"{field.name} {_short(field.after)}" for field in fields])
-    if after is None:
-        return _joined("removed", [f"{field.name} {_short(field.before)}" for field in fields])
+    if before is None or after is None:
+        whole = [f"{field.name} {_short(text)}" for field in fields if (text := _worth_telling(field)) is not None]
+        return _joined("new" if before is None else "removed", whole)
     return _joined("", [_change(field) for field in fields]) if fields else "changes nothing"
 
 
@@ -109,6 +109,13 @@ def _change(field: Field) -> str:
     if field.mark is Mark.REMOVED:
         return f"- {field.name} {_short(field.before)}"
     return f"{field.name} {_short(field.before)} → {_short(field.after)}"
+
+
+def _worth_telling(field: Field) -> str | None:
+    """What a new or removed thing is like: neither numbers that only tell it from others, nor what it does not have."""
+    text = field.after if field.before is None else field.before
+    untelling = text in (_NOTHING, _EMPTY) or field.name in _UNTELLING or field.name.endswith(("_id", "_epoch"))
+    return None if untelling else text
 
 
 def _short(text: str | None) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
+from tidelog.client.admin import ResourceType
 from tidelog.client.browsing import MetadataEntry
 from tidelog.console.findings.differences import difference, in_words, plain_text
 from tidelog.console.replies import Json
@@ -14,6 +15,8 @@ from tidelog.model.lazy_dataclasses import dataclass
 # Apache Kafka's controllers write one each 0.5 s if nothing else happens.
 _IDLE = "NoOpRecord"
 _USER = "User:"
+# As images name what stands for all that have nothing of their own.
+DEFAULT_NAME = "<default>"
 
 
 class Subject(StrEnum):
@@ -114,6 +117,7 @@ def details_of(entry: MetadataEntry) -> dict[str, Json]:
         "type_number": entry.type_number,
         "version": entry.version,
         "size": entry.size_bytes,
+        # Both states are the record: its fields in the form that those of images have.
         "fields": difference(entry.fields, entry.fields).as_json(),
         "existed": entry.before is not None,
         "exists": entry.after is not None,
@@ -149,8 +153,14 @@ def _subjects(entry: MetadataEntry) -> Iterator[About]:
         case "partition":
             yield About(Subject.TOPIC, name.rpartition("-")[0])
             yield About(Subject.PARTITION, name)
-        case "configs" | "quotas":
-            yield from _named(name.split(", ") if kind == "quotas" else [name])
+        case "configs":
+            subject = _CONFIGURED.get(entry.fields.get("resource_type", 0))
+            if subject is not None:
+                yield About(subject, entry.fields.get("resource_name") or DEFAULT_NAME)
+        case "quotas":
+            for part in entry.fields.get("entity", ()):
+                if part["entity_type"] in _SUBJECTS:
+                    yield About(Subject(part["entity_type"]), part["entity_name"] or DEFAULT_NAME)
         case "scram credential":
             yield About(Subject.USER, name.rpartition(" ")[0])
         case "eligible leaders" if name:
@@ -159,14 +169,6 @@ def _subjects(entry: MetadataEntry) -> Iterator[About]:
             yield from _of_acl(entry)
         case _:
             return
-
-
-def _named(parts: Iterable[str]) -> Iterator[About]:
-    """From texts such as "topic orders" and "user ann"."""
-    for part in parts:
-        kind, _, name = part.partition(" ")
-        if kind in _SUBJECTS:
-            yield About(Subject(kind), name)
 
 
 def _of_acl(entry: MetadataEntry) -> Iterator[About]:
@@ -180,3 +182,9 @@ def _of_acl(entry: MetadataEntry) -> Iterator[About]:
 
 
 _SUBJECTS = frozenset(subject.value for subject in Subject)
+_CONFIGURED = {
+    ResourceType.TOPIC: Subject.TOPIC,
+    ResourceType.BROKER: Subject.BROKER,
+    ResourceType.BROKER_LOGGER: Subject.BROKER,
+    ResourceType.GROUP: Subject.GROUP,
+}

@@ -75,7 +75,7 @@ class OverviewReader:
         return {
             "cluster_id": cluster.cluster_id,
             "brokers": brokers_document(cluster, metadata, quorum, latencies),
-            "quorum": None if quorum is None else _quorum(quorum, int(now * 1000)),
+            "quorum": None if quorum is None else quorum_document(quorum, int(now * 1000)),
             "partitions": _partitions(metadata),
             "points": list(self._points),
             "attention": [concern.as_json() for concern in concerns],
@@ -154,7 +154,7 @@ def brokers_document(
     ]
 
 
-def _quorum(quorum: QuorumInfo, now_ms: int) -> dict[str, Json]:
+def quorum_document(quorum: QuorumInfo, now_ms: int) -> dict[str, Json]:
     return {
         "leader": quorum.leader,
         "epoch": quorum.leader_epoch,
@@ -164,6 +164,7 @@ def _quorum(quorum: QuorumInfo, now_ms: int) -> dict[str, Json]:
                 "id": voter.node_id,
                 "lag": voter.lag,
                 "log_end": voter.log_end_offset,
+                "address": None if (at := quorum.voter_addresses.get(voter.node_id)) is None else f"{at[0]}:{at[1]}",
                 "fetched_ms_ago": None if voter.last_fetch_ms is None else max(0, now_ms - voter.last_fetch_ms),
             }
             for voter in quorum.voters
