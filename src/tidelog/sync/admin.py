@@ -49,6 +49,7 @@ class Admin(Client[AsyncAdmin]):
     delete_groups = blocking(AsyncAdmin.delete_groups)
     describe_groups = blocking(AsyncAdmin.describe_groups)
     list_group_offsets = blocking(AsyncAdmin.list_group_offsets)
+    list_offsets_of_groups = blocking(AsyncAdmin.list_offsets_of_groups)
     list_groups = blocking(AsyncAdmin.list_groups)
 
     # Transactions

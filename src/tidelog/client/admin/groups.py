@@ -5,10 +5,21 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 
-from tidelog.client.cluster.cluster import Cluster, CoordinatorKind
-from tidelog.client.cluster.routing import ask_brokers, ask_coordinator, ask_coordinators
-from tidelog.client.errors import outcome, raise_for_code
-from tidelog.client.offsets.committed import OffsetAndMetadata, commit_offsets, fetch_committed
+from tidelog.client.cluster.cluster import Cluster
+from tidelog.client.cluster.routing import (
+    COORDINATION,
+    ask_brokers,
+    ask_coordinator,
+    ask_coordinators,
+    ask_each_coordinator,
+)
+from tidelog.client.errors import api_error, outcome, raise_for_code
+from tidelog.client.offsets.committed import (
+    OffsetAndMetadata,
+    commit_offsets,
+    fetch_committed,
+    fetch_committed_of_groups,
+)
 from tidelog.client.offsets.group_metadata import ConsumerGroupMetadata
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
@@ -16,6 +27,7 @@ from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.network.client_connection import UnsupportedByBroker
 from tidelog.protocol.messages.consumer_group_describe_request import ConsumerGroupDescribeRequest
 from tidelog.protocol.messages.consumer_group_describe_response import Assignment, ConsumerGroupDescribeResponse
+from tidelog.protocol.messages.consumer_group_describe_response import DescribedGroup as DescribedConsumerGroup
 from tidelog.protocol.messages.delete_groups_request import DeleteGroupsRequest
 from tidelog.protocol.messages.delete_groups_response import DeleteGroupsResponse
 from tidelog.protocol.messages.describe_groups_request import DescribeGroupsRequest
@@ -32,6 +44,8 @@ from tidelog.protocol.messages.offset_delete_response import OffsetDeleteRespons
 # A protocol of classic groups, and the name of the kind of groups that need no protocol (KIP-848).
 CONSUMER_PROTOCOL = "consumer"
 CLASSIC = "classic"
+# A coordinator answers nobody else while it collects the groups of one request.
+_GROUPS_AT_ONCE = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +56,7 @@ class GroupListing:
     protocol_type: str
     state: str
     kind: str
+    coordinator: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +102,7 @@ class GroupAdmin:
                     protocol_type=group.protocol_type,
                     state=group.group_state,
                     kind=group.group_type,
+                    coordinator=node,
                 )
                 for group in reply.groups
             ]
@@ -95,7 +111,7 @@ class GroupAdmin:
 
     async def describe_groups(self, group_ids: Collection[str]) -> dict[str, GroupDescription | ApiError]:
         """A group that does not exist gives GROUP_ID_NOT_FOUND."""
-        return await ask_coordinators(self._cluster, "describing groups", group_ids, self._describe)
+        return await ask_each_coordinator(self._cluster, "describing groups", group_ids, self._describe)
 
     async def delete_groups(self, group_ids: Collection[str]) -> dict[str, ApiError | None]:
         """Only groups without members can be deleted."""
@@ -114,6 +130,13 @@ class GroupAdmin:
     ) -> dict[TopicPartition, OffsetAndMetadata]:
         """What the group has committed; partitions without a committed offset are left out."""
         return await fetch_committed(self._cluster, group_id, partitions)
+
+    async def list_offsets_of_groups(
+        self, group_ids: Collection[str]
+    ) -> dict[str, dict[TopicPartition, OffsetAndMetadata] | ApiError]:
+        """What these groups have committed, of many groups in one request where the brokers can do that. A group that
+        does not exist has committed nothing."""
+        return await fetch_committed_of_groups(self._cluster, group_ids)
 
     async def alter_group_offsets(self, group_id: str, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
         """Commit for a group that has no members now."""
@@ -146,70 +169,76 @@ class GroupAdmin:
             for partition in (TopicPartition(topic.name, result.partition_index),)
         }
 
-    async def _describe(self, group_id: str) -> GroupDescription:
-        coordinator = await self._cluster.coordinator(CoordinatorKind.GROUP, group_id)
-        described = await self._describe_new(group_id, coordinator)
-        return described if described is not None else await self._describe_classic(group_id, coordinator)
+    async def _describe(self, node: int, group_ids: list[str]) -> dict[str, GroupDescription | ApiError]:
+        """The groups of one coordinator. Of which kind each is only it knows: what is not of the new one is classic."""
+        answers: dict[str, GroupDescription | ApiError] = {}
+        for first in range(0, len(group_ids), _GROUPS_AT_ONCE):
+            part = group_ids[first : first + _GROUPS_AT_ONCE]
+            answers |= await self._describe_new(node, part)
+            left = [group_id for group_id in part if group_id not in answers]
+            if left:
+                answers |= await self._describe_classic(node, left)
+        return answers
 
-    async def _describe_new(self, group_id: str, coordinator: int) -> GroupDescription | None:
-        """A group of the KIP-848 protocol, or None where it is of another kind."""
-        request = ConsumerGroupDescribeRequest(group_ids=(group_id,))
+    async def _describe_new(self, node: int, group_ids: list[str]) -> dict[str, GroupDescription | ApiError]:
+        """Those of the KIP-848 protocol, and those that are refused; groups of other kinds are left out."""
+        request = ConsumerGroupDescribeRequest(group_ids=group_ids)
         try:
-            reply = await ask_coordinator(
-                self._cluster,
-                group_id,
-                request,
-                ConsumerGroupDescribeResponse,
-                lambda reply: reply.groups[0].error_code,
-            )
+            reply = await self._cluster.ask_node(node, request, ConsumerGroupDescribeResponse, purpose=COORDINATION)
         except UnsupportedByBroker:
-            return None
-        group = reply.groups[0]
-        if group.error_code in (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPORTED_VERSION):
-            return None
-        raise_for_code(group.error_code, group.error_message)
-        return GroupDescription(
-            group_id=group_id,
-            state=group.group_state,
-            protocol_type=CONSUMER_PROTOCOL,
-            assignor=group.assignor_name,
-            coordinator=coordinator,
-            kind=CONSUMER_PROTOCOL,
-            epoch=group.group_epoch,
-            target_epoch=group.assignment_epoch,
-            members=tuple(
-                GroupMemberDescription(
-                    member_id=member.member_id,
-                    instance_id=member.instance_id,
-                    client_id=member.client_id,
-                    host=member.client_host,
-                    assignment=_partitions(member.assignment),
-                    epoch=member.member_epoch,
-                    target=_partitions(member.target_assignment),
-                )
-                for member in group.members
-            ),
-        )
+            return {}
+        return {
+            group.group_id: outcome(group.error_code, group.error_message, _new_group(group, node))
+            for group in reply.groups
+            if group.error_code not in (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPORTED_VERSION)
+        }
 
-    async def _describe_classic(self, group_id: str, coordinator: int) -> GroupDescription:
-        request = DescribeGroupsRequest(groups=(group_id,))
-        reply = await ask_coordinator(
-            self._cluster, group_id, request, DescribeGroupsResponse, lambda reply: reply.groups[0].error_code
-        )
-        group = reply.groups[0]
-        raise_for_code(group.error_code, group.error_message or f"group {group_id!r}")
-        if group.group_state == "Dead":
-            # How brokers before 4.0 say that there is no such group.
-            raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"group {group_id!r}")
-        return GroupDescription(
-            group_id=group_id,
-            state=group.group_state,
-            protocol_type=group.protocol_type,
-            assignor=group.protocol_data,
-            coordinator=coordinator,
-            kind=CLASSIC,
-            members=_classic_members(group),
-        )
+    async def _describe_classic(self, node: int, group_ids: list[str]) -> dict[str, GroupDescription | ApiError]:
+        request = DescribeGroupsRequest(groups=group_ids)
+        reply = await self._cluster.ask_node(node, request, DescribeGroupsResponse, purpose=COORDINATION)
+        return {group.group_id: _classic_group(group, node) for group in reply.groups}
+
+
+def _new_group(group: DescribedConsumerGroup, coordinator: int) -> GroupDescription:
+    return GroupDescription(
+        group_id=group.group_id,
+        state=group.group_state,
+        protocol_type=CONSUMER_PROTOCOL,
+        assignor=group.assignor_name,
+        coordinator=coordinator,
+        kind=CONSUMER_PROTOCOL,
+        epoch=group.group_epoch,
+        target_epoch=group.assignment_epoch,
+        members=tuple(
+            GroupMemberDescription(
+                member_id=member.member_id,
+                instance_id=member.instance_id,
+                client_id=member.client_id,
+                host=member.client_host,
+                assignment=_partitions(member.assignment),
+                epoch=member.member_epoch,
+                target=_partitions(member.target_assignment),
+            )
+            for member in group.members
+        ),
+    )
+
+
+def _classic_group(group: DescribedGroup, coordinator: int) -> GroupDescription | ApiError:
+    if group.error_code:
+        return api_error(group.error_code, group.error_message or f"group {group.group_id!r}")
+    if group.group_state == "Dead":
+        # How brokers before 4.0 say that there is no such group.
+        return ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"group {group.group_id!r}")
+    return GroupDescription(
+        group_id=group.group_id,
+        state=group.group_state,
+        protocol_type=group.protocol_type,
+        assignor=group.protocol_data,
+        coordinator=coordinator,
+        kind=CLASSIC,
+        members=_classic_members(group),
+    )
 
 
 def _partitions(assignment: Assignment) -> tuple[TopicPartition, ...]:

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from tidelog.client.cluster.backoff import Backoff
 from tidelog.client.cluster.metadata import BrokerAddress, ClusterMetadata, TopicMetadata, merge, with_leader
-from tidelog.client.errors import ApiTimeout, NoBrokerAvailable, is_retriable, raise_for_code
+from tidelog.client.errors import ApiTimeout, NoBrokerAvailable, api_error, is_retriable, raise_for_code
 from tidelog.client.options import Address, ClientConfig
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
@@ -33,6 +33,7 @@ from tidelog.network.frame_receiver import StagingArea
 from tidelog.network.port import AsyncioNetwork, Network
 from tidelog.network.system import SystemClock, SystemRandomness
 from tidelog.protocol.messages.find_coordinator_request import FindCoordinatorRequest
+from tidelog.protocol.messages.find_coordinator_response import Coordinator as FoundCoordinator
 from tidelog.protocol.messages.find_coordinator_response import FindCoordinatorResponse
 from tidelog.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from tidelog.protocol.messages.metadata_response import MetadataResponse
@@ -225,17 +226,42 @@ class Cluster:
         known = self._coordinators.get((kind, key))
         if known is not None:
             return known.node_id
+        found = (await self._find_coordinators(kind, (key,)))[key]
+        if isinstance(found, ApiError):
+            raise found
+        return found
+
+    async def coordinators(self, kind: CoordinatorKind, keys: Collection[str]) -> dict[str, int | ApiError]:
+        """The nodes that coordinate these groups or transactional ids; those not known yet are asked for together."""
+        nodes: dict[str, int | ApiError] = {
+            key: known.node_id for key in keys if (known := self._coordinators.get((kind, key))) is not None
+        }
+        unknown = [key for key in keys if key not in nodes]
+        if unknown:
+            nodes.update(await self._find_coordinators(kind, unknown))
+        return nodes
+
+    async def _find_coordinators(self, kind: CoordinatorKind, keys: Collection[str]) -> dict[str, int | ApiError]:
         connection = await self._any_connection()
         version = connection.version_for(FindCoordinatorRequest)
-        batched = version >= _FIND_COORDINATOR_BATCHED
-        request = FindCoordinatorRequest(
-            key="" if batched else key, key_type=kind, coordinator_keys=(key,) if batched else ()
-        )
-        reply = await connection.request(request, FindCoordinatorResponse, version=version)
-        found = reply.coordinators[0] if batched else reply
-        raise_for_code(found.error_code, found.error_message)
-        self._coordinators[kind, key] = BrokerAddress(node_id=found.node_id, host=found.host, port=found.port)
-        return found.node_id
+        replies: list[tuple[str, FindCoordinatorResponse | FoundCoordinator]] = []
+        if version >= _FIND_COORDINATOR_BATCHED:
+            request = FindCoordinatorRequest(key_type=kind, coordinator_keys=tuple(keys))
+            reply = await connection.request(request, FindCoordinatorResponse, version=version)
+            replies += [(found.key, found) for found in reply.coordinators]
+        else:
+            for key in keys:
+                request = FindCoordinatorRequest(key=key, key_type=kind)
+                replies.append((key, await connection.request(request, FindCoordinatorResponse, version=version)))
+        nodes: dict[str, int | ApiError] = {}
+        for key, found in replies:
+            if found.error_code:
+                nodes[key] = api_error(found.error_code, found.error_message)
+            else:
+                address = BrokerAddress(node_id=found.node_id, host=found.host, port=found.port)
+                self._coordinators[kind, key] = address
+                nodes[key] = found.node_id
+        return nodes
 
     def forget_coordinator(self, kind: CoordinatorKind, key: str) -> None:
         self._coordinators.pop((kind, key), None)

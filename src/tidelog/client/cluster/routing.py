@@ -42,6 +42,8 @@ COORDINATOR_MOVED = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NO
 _TOPIC_ATTEMPTS = 3
 
 COORDINATOR_BUSY = frozenset({*COORDINATOR_MOVED, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS})
+# What says that the coordinator has to be looked for again.
+_LOOK_AGAIN = COORDINATOR_MOVED | {ErrorCode.NETWORK_EXCEPTION}
 # The connections to coordinators.
 COORDINATION = "coordination"
 
@@ -174,6 +176,41 @@ async def ask_coordinators(
         return dict(zip(left, await asyncio.gather(*map(outcome, left)), strict=True))
 
     return await ask_for_each(cluster, what, keys, ask_all, again=COORDINATOR_BUSY)
+
+
+async def ask_each_coordinator(
+    cluster: Cluster,
+    what: str,
+    group_ids: Iterable[str],
+    ask: Callable[[int, list[str]], Awaitable[Mapping[str, V | ApiError]]],
+) -> dict[str, V | ApiError]:
+    """Call `ask` once per coordinator of these groups, at the same time, and again where one has moved or is busy."""
+
+    async def ask_all(left: list[str]) -> Mapping[str, V | ApiError]:
+        answers: dict[str, V | ApiError] = {}
+        by_node: dict[int, list[str]] = defaultdict(list)
+        for group_id, node in (await cluster.coordinators(CoordinatorKind.GROUP, left)).items():
+            if isinstance(node, ApiError):
+                answers[group_id] = node
+            else:
+                by_node[node].append(group_id)
+        for replies in await asyncio.gather(*(ask_one(node, theirs) for node, theirs in by_node.items())):
+            answers.update(replies)
+        return answers
+
+    async def ask_one(node: int, theirs: list[str]) -> Mapping[str, V | ApiError]:
+        try:
+            replies = await ask(node, theirs)
+        except ConnectionProblem as error:
+            if not is_retriable(error):
+                raise
+            replies = dict.fromkeys(theirs, ApiError(ErrorCode.NETWORK_EXCEPTION, str(error)))
+        for group_id, answer in replies.items():
+            if isinstance(answer, ApiError) and answer.code in _LOOK_AGAIN:
+                cluster.forget_coordinator(CoordinatorKind.GROUP, group_id)
+        return replies
+
+    return await ask_for_each(cluster, what, group_ids, ask_all, again=COORDINATOR_BUSY | _LOOK_AGAIN)
 
 
 async def ask_coordinator(

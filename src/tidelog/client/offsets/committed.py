@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TypeVar
 
 from tidelog.client.cluster.cluster import Cluster
-from tidelog.client.cluster.routing import ask_coordinator
-from tidelog.client.errors import raise_for_code
+from tidelog.client.cluster.routing import COORDINATION, ask_coordinator, ask_each_coordinator
+from tidelog.client.errors import api_error, raise_for_code
 from tidelog.client.offsets.group_metadata import ConsumerGroupMetadata
-from tidelog.model.errors import ErrorCode
+from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition, numbers_by_topic
 from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.protocol.messages.offset_commit_request import (
@@ -25,12 +25,20 @@ from tidelog.protocol.messages.offset_fetch_request import (
     OffsetFetchRequestTopic,
     OffsetFetchRequestTopics,
 )
-from tidelog.protocol.messages.offset_fetch_response import OffsetFetchResponse
+from tidelog.protocol.messages.offset_fetch_response import (
+    OffsetFetchResponse,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
 
 E = TypeVar("E")
 
 # From version 10 on both APIs name topics by id only. Names are what users commit by.
 _NAMED_TOPICS = 9
+# From this version on OffsetFetch takes several groups.
+_SEVERAL_GROUPS = 8
+# A coordinator answers nobody else while it collects the offsets of one request.
+_GROUPS_AT_ONCE = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,19 +78,38 @@ async def fetch_committed(
             cluster, group_id, request, OffsetFetchResponse, _fetch_code, at_most=_NAMED_TOPICS
         )
         raise_for_code(_fetch_code(reply), f"group {group_id!r}")
-        found: dict[TopicPartition, OffsetAndMetadata] = {}
-        for topic in reply.groups[0].topics if reply.groups else reply.topics:
-            for entry in topic.partitions:
-                raise_for_code(entry.error_code, f"partition {topic.name}-{entry.partition_index}")
-                if entry.committed_offset >= 0:
-                    found[TopicPartition(topic.name, entry.partition_index)] = OffsetAndMetadata(
-                        offset=entry.committed_offset,
-                        leader_epoch=entry.committed_leader_epoch,
-                        metadata=entry.metadata or "",
-                    )
-        return found
+        return _committed(reply.groups[0].topics if reply.groups else reply.topics)
 
     return await cluster.retry(f"reading the offsets of group {group_id!r}", attempt, timeout_ms=timeout_ms)
+
+
+async def fetch_committed_of_groups(
+    cluster: Cluster, group_ids: Collection[str]
+) -> dict[str, dict[TopicPartition, OffsetAndMetadata] | ApiError]:
+    """All that these groups have committed, of many groups in one request where the coordinator can do that (KIP-709).
+    A group that nobody knows has committed nothing."""
+
+    async def ask(node: int, theirs: list[str]) -> Mapping[str, dict[TopicPartition, OffsetAndMetadata] | ApiError]:
+        connection = await cluster.connection(node, COORDINATION)
+        version = connection.version_for(OffsetFetchRequest, at_most=_NAMED_TOPICS)
+        at_once = _GROUPS_AT_ONCE if version >= _SEVERAL_GROUPS else 1
+        answers: dict[str, dict[TopicPartition, OffsetAndMetadata] | ApiError] = {}
+        for first in range(0, len(theirs), at_once):
+            part = theirs[first : first + at_once]
+            groups = [OffsetFetchRequestGroup(group_id=group_id, topics=None) for group_id in part]
+            request = OffsetFetchRequest(group_id=part[0], topics=None, groups=groups)
+            reply = await cluster.ask_node(
+                node, request, OffsetFetchResponse, purpose=COORDINATION, at_most=_NAMED_TOPICS
+            )
+            if version < _SEVERAL_GROUPS:
+                answers[part[0]] = _answer(part[0], reply.error_code, reply.topics)
+            else:
+                answers |= {
+                    group.group_id: _answer(group.group_id, group.error_code, group.topics) for group in reply.groups
+                }
+        return answers
+
+    return await ask_each_coordinator(cluster, "reading the offsets of groups", group_ids, ask)
 
 
 async def commit_offsets(
@@ -137,6 +164,34 @@ def committed_by_topic(
             )
         )
     return by_topic
+
+
+def _answer(
+    group_id: str, code: int, topics: Iterable[OffsetFetchResponseTopic | OffsetFetchResponseTopics]
+) -> dict[TopicPartition, OffsetAndMetadata] | ApiError:
+    if code:
+        return api_error(code, f"group {group_id!r}")
+    try:
+        return _committed(topics)
+    except ApiError as error:
+        return error
+
+
+def _committed(
+    topics: Iterable[OffsetFetchResponseTopic | OffsetFetchResponseTopics],
+) -> dict[TopicPartition, OffsetAndMetadata]:
+    """Raises ApiError for the first partition that has none because of an error."""
+    found: dict[TopicPartition, OffsetAndMetadata] = {}
+    for topic in topics:
+        for entry in topic.partitions:
+            raise_for_code(entry.error_code, f"partition {topic.name}-{entry.partition_index}")
+            if entry.committed_offset >= 0:
+                found[TopicPartition(topic.name, entry.partition_index)] = OffsetAndMetadata(
+                    offset=entry.committed_offset,
+                    leader_epoch=entry.committed_leader_epoch,
+                    metadata=entry.metadata or "",
+                )
+    return found
 
 
 def _commit_code(reply: OffsetCommitResponse) -> int:
