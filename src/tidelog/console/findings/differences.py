@@ -18,6 +18,8 @@ _NAMED = 3
 _SENTENCE_CHARACTERS = 60
 
 _UNTELLING = frozenset({"id", "name", "epoch", "directories", "leader_recovery"})
+# What the client puts in the place of secrets.
+HIDDEN = "hidden"
 _NOTHING = "none"
 _EMPTY = "empty"
 
@@ -89,6 +91,8 @@ def plain_text(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, str):
         return value
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
     if isinstance(value, Mapping | Sequence):
         if not value:
             return _EMPTY
@@ -112,10 +116,18 @@ def _change(field: Field) -> str:
 
 
 def _worth_telling(field: Field) -> str | None:
-    """What a new or removed thing is like: neither numbers that only tell it from others, nor what it does not have."""
+    """What a new or removed thing is like: neither numbers that only tell it from others, nor what it does not have,
+    nor what needs more than a line."""
     text = field.after if field.before is None else field.before
-    untelling = text in (_NOTHING, _EMPTY) or field.name in _UNTELLING or field.name.endswith(("_id", "_epoch"))
+    if text in (None, _NOTHING, _EMPTY, HIDDEN) or is_nested(text or ""):
+        return None
+    untelling = field.name in _UNTELLING or field.name.startswith("features.") or field.name.endswith(("_id", "_epoch"))
     return None if untelling else text
+
+
+def is_nested(text: str) -> bool:
+    """Whether `plain_text` has written it as JSON."""
+    return text.startswith(("[{", "[[", "{"))
 
 
 def _short(text: str | None) -> str:

@@ -8,12 +8,14 @@ from typing import NamedTuple
 
 from tidelog.client.admin import ResourceType
 from tidelog.client.browsing import MetadataEntry
-from tidelog.console.findings.differences import difference, in_words, plain_text
+from tidelog.console.findings.differences import cut, difference, in_words, is_nested, plain_text
 from tidelog.console.replies import Json
 from tidelog.model.lazy_dataclasses import dataclass
 
 # Apache Kafka's controllers write one each 0.5 s if nothing else happens.
 _IDLE = "NoOpRecord"
+_NAMED = 2
+_WORDS_CHARACTERS = 200
 _USER = "User:"
 # As images name what stands for all that have nothing of their own.
 DEFAULT_NAME = "<default>"
@@ -105,8 +107,9 @@ def words_for(entry: MetadataEntry) -> str:
         return "only says that the log goes on"
     if entry.before is not None or entry.after is not None:
         return in_words(entry.before, entry.after)
-    known = {name: value for name, value in entry.fields.items() if name != "version"}
-    return "; ".join(f"{name} {plain_text(value)}" for name, value in list(known.items())[:2])[:200]
+    texts = {name: plain_text(value) for name, value in entry.fields.items() if name != "version"}
+    told = [f"{name} {text}" for name, text in texts.items() if not is_nested(text)]
+    return cut("; ".join(told[:_NAMED]), _WORDS_CHARACTERS)
 
 
 def details_of(entry: MetadataEntry) -> dict[str, Json]:

@@ -91,6 +91,20 @@ async def one_page(parts: Parts, until: Offset) -> Response:
     return reply({**_bounds(page), "rows": _documents(rows)})
 
 
+@router.get("/metadata/after")
+async def page_after(parts: Parts, offset: Offset) -> Response:
+    """The rows that follow this record."""
+    log = await parts.cluster.metadata_log()
+    rows: list[Row] = []
+    begin = offset + 1
+    while True:
+        page = await log.page(begin, _AT_ONCE)
+        rows = rows_of((entry for entry in page.entries if entry.offset >= begin), rows)
+        begin = page.next_offset
+        if not page.entries or len(rows) >= _ROWS or begin > offset + _MOST_BEHIND:
+            return reply({**_bounds(page), "rows": _documents(rows[:_ROWS])})
+
+
 @router.get("/metadata/record")
 async def one_record(parts: Parts, offset: Offset, whole: bool = False) -> Response:
     """All of one record: its fields, and the image before and after it."""
