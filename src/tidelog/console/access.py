@@ -5,7 +5,9 @@
 - **The token.** Off loopback each request needs it: once in the address (`/?token=...`) or in the form, then in a
   cookie that scripts cannot read; programs send `Authorization: Bearer`.
 - **Changes** are POST requests with the token against cross-site requests, which only pages of this console can read,
-  and from this console's own origin. With `--read-only` there are none.
+  and from this console's own origin. With `--read-only` there are none. Their bodies have a bound.
+- **Questions** of other pages cannot be read by them. They are refused all the same where the browser says that they
+  are: each would cost the cluster something.
 - **Headers.** Nothing but this console's own files is loaded or executed, and nothing from a string becomes a script or
   markup (`require-trusted-types-for`), whatever a record holds.
 """
@@ -15,11 +17,10 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from http.cookies import CookieError, SimpleCookie
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode
 
-from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import Request
+from starlette.datastructures import MutableHeaders
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -29,8 +30,14 @@ from tidelog.console.settings import ConsoleSettings, is_loopback
 COOKIE = "tidelog-console"
 CSRF_HEADER = "x-csrf-token"
 LOGIN = "/login"
+# The form needs it before anybody has shown a token.
+LOGIN_STYLE = "/static/css/console.css"
+# A record that is produced may be large, and its bytes are text here.
+MOST_BODY_BYTES = 16 << 20
 
 _UNAUTHORIZED = 401
+_LENGTH_REQUIRED = 411
+_TOO_LARGE = 413
 _MISDIRECTED = 421
 # A form with a token; more is not read.
 _MOST_FORM_BYTES = 4096
@@ -63,19 +70,22 @@ _HEADERS = {
 _LOGIN_PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>tidelog console</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<link rel="stylesheet" href="/static/css/console.css"></head>
+<link rel="stylesheet" href="{style}"></head>
 <body class="login"><main><h1>tidelog console</h1>
 <p>This console is not on your own machine: it needs the token that <code>tidelog console</code> printed when it
 started.</p>
 <form method="post" action="/login"><label>Token <input name="token" type="password" autocomplete="current-password"
 autofocus required></label> <button>Open</button></form>{problem}</main></body></html>
 """
+_WRONG_TOKEN = "<p role='alert'>That is not the token of this console.</p>"
 
 
 class Guard:
     """An ASGI application around the console."""
 
     def __init__(self, app: ASGIApp, settings: ConsoleSettings) -> None:
+        if settings.token is None and not settings.is_local:
+            raise ValueError(f"whoever reaches {settings.host} could use the console: it needs a token there")
         self._app = app
         self._settings = settings
         self._token = settings.token
@@ -85,23 +95,35 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            # There are no WebSockets here, and none must get past this.
+            if scope["type"] == "lifespan":
+                await self._app(scope, receive, send)
             return
+        path: str = scope["path"]
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in _HEADERS.items():
                     headers.setdefault(name, value)
+                if path.startswith("/api/"):
+                    headers.setdefault("cache-control", "no-store")
             await send(message)
 
         request = Request(scope, receive)
-        refusal = await self._refusal(request)
+        try:
+            refusal = await self._refusal(request, path)
+        except ClientDisconnect:
+            return
         answer = self._app if refusal is None else refusal
         await answer(scope, receive, send_with_headers)
 
-    async def _refusal(self, request: Request) -> Response | None:
-        """The answer to a request that does not reach the console."""
+    async def _refusal(self, request: Request, path: str) -> Response | None:
+        """The answer to a request that does not reach the console.
+
+        `path` is the one by which the application chooses what answers. That of `request.url` also depends on the host
+        that the client names.
+        """
         host = _name_of(request.headers.get("host", ""))
         if self._settings.is_local and not is_loopback(host):
             return reply(
@@ -109,30 +131,30 @@ class Guard:
                 _MISDIRECTED,
             )
         if self._token is not None:
-            refusal = await self._without_token(request)
+            refusal = await self._without_token(request, path)
             if refusal is not None:
                 return refusal
         if request.method not in ("GET", "HEAD"):
-            return self._refused_change(request)
+            return self._refused_change(request) or _refused_body(request)
+        if path.startswith("/api/") and request.headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+            return _refusal("a page from elsewhere asks this: only pages of this console may")
         return None
 
     # -- the token -----------------------------------------------------------------------------------------------
 
-    async def _without_token(self, request: Request) -> Response | None:
-        if self._is_known(request.headers):
-            return None
-        path = request.url.path
-        if path.startswith("/static/css/"):
-            return None
+    async def _without_token(self, request: Request, path: str) -> Response | None:
         if path == LOGIN and request.method == "POST":
             return await self._log_in(request)
         given = request.query_params.get("token")
-        if given is not None and self._matches(given):
+        if request.method == "GET" and given is not None and not path.startswith("/api/") and self._matches(given):
+            # Also if the browser has a cookie already: the token does not stay in the address.
             rest = urlencode([(name, value) for name, value in request.query_params.multi_items() if name != "token"])
-            return self._welcome(path + (f"?{rest}" if rest else ""))
+            return self._welcome(request, path, rest)
+        if self._is_known(request) or (path == LOGIN_STYLE and request.method in ("GET", "HEAD")):
+            return None
         if path.startswith("/api/"):
             return reply({"problem": "token", "message": "this console needs its token"}, _UNAUTHORIZED)
-        return _login_page("" if given is None else "<p role='alert'>That is not the token of this console.</p>")
+        return _login_page("" if given is None else _WRONG_TOKEN)
 
     async def _log_in(self, request: Request) -> Response:
         body = bytearray()
@@ -142,29 +164,27 @@ class Guard:
                 break
         form = dict(parse_qsl(body[:_MOST_FORM_BYTES].decode("utf-8", "replace")))
         if self._matches(form.get("token", "")):
-            return self._welcome("/")
-        return _login_page("<p role='alert'>That is not the token of this console.</p>")
+            return self._welcome(request, "/", "")
+        return _login_page(_WRONG_TOKEN)
 
-    def _welcome(self, path: str) -> Response:
+    def _welcome(self, request: Request, path: str, query: str) -> Response:
         # One slash: a second one would make the rest a host.
-        answer = RedirectResponse("/" + path.lstrip("/"), 303)
-        answer.set_cookie(COOKIE, self._cookie, max_age=_YEAR_SECONDS, httponly=True, samesite="strict")
+        place = "/" + quote(path.lstrip("/"), safe="/") + (f"?{query}" if query else "")
+        answer = RedirectResponse(place, 303, headers={"cache-control": "no-store"})
+        # Lax: who follows a link that a colleague has sent is known. Nothing changes by a GET.
+        answer.set_cookie(_cookie_of(request), self._cookie, max_age=_YEAR_SECONDS, httponly=True, samesite="lax")
         return answer
 
-    def _is_known(self, headers: Headers) -> bool:
-        kind, _, given = headers.get("authorization", "").partition(" ")
-        if kind.lower() == "bearer" and self._matches(given.strip()):
+    def _is_known(self, request: Request) -> bool:
+        kind, _, given = request.headers.get("authorization", "").partition(" ")
+        # Headers are bytes, which the framework has read as Latin-1.
+        if kind.lower() == "bearer" and self._matches(given.strip(), "latin-1"):
             return True
-        cookies = SimpleCookie()
-        try:
-            cookies.load(headers.get("cookie", ""))
-        except CookieError:
-            return False
-        found = cookies.get(COOKIE)
-        return found is not None and hmac.compare_digest(found.value.encode(), self._cookie.encode())
+        found = request.cookies.get(_cookie_of(request), "")
+        return hmac.compare_digest(found.encode(), self._cookie.encode())
 
-    def _matches(self, given: str) -> bool:
-        return self._token is not None and hmac.compare_digest(given.encode(), self._token.encode())
+    def _matches(self, given: str, encoding: str = "utf-8") -> bool:
+        return self._token is not None and hmac.compare_digest(given.encode(encoding, "replace"), self._token.encode())
 
     # -- changes -------------------------------------------------------------------------------------------------
 
@@ -174,17 +194,36 @@ class Guard:
         if not hmac.compare_digest(request.headers.get(CSRF_HEADER, "").encode(), self.csrf_token.encode()):
             return _refusal("this change does not come from a page of this console that is up to date: load it again")
         origin = request.headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc != request.headers.get("host", ""):
+        if origin is not None and origin.partition("://")[2] != request.headers.get("host", ""):
             return _refusal(f"this change comes from {origin}, which is not this console")
         return None
 
 
-def _refusal(message: str) -> Response:
-    return reply({"problem": "refused", "message": message}, FORBIDDEN)
+def _refusal(message: str, status: int = FORBIDDEN) -> Response:
+    return reply({"problem": "refused", "message": message}, status)
+
+
+def _refused_body(request: Request) -> Response | None:
+    """The server holds clients to the length that they have declared."""
+    length = request.headers.get("content-length")
+    if length is None or not (length.isascii() and length.isdigit()):
+        return _refusal("this change does not say how long it is (Content-Length)", _LENGTH_REQUIRED)
+    if int(length) > MOST_BODY_BYTES:
+        return _refusal(
+            f"this change has {int(length):,} bytes; the console takes at most {MOST_BODY_BYTES:,}", _TOO_LARGE
+        )
+    return None
 
 
 def _login_page(problem: str) -> Response:
-    return HTMLResponse(_LOGIN_PAGE.format(problem=problem), _UNAUTHORIZED, headers={"cache-control": "no-store"})
+    page = _LOGIN_PAGE.format(problem=problem, style=LOGIN_STYLE)
+    return HTMLResponse(page, _UNAUTHORIZED, headers={"cache-control": "no-store"})
+
+
+def _cookie_of(request: Request) -> str:
+    """Browsers do not tell ports apart, and several consoles may be on one machine, or seem to be through tunnels."""
+    _, _, port = request.headers.get("host", "").rpartition(":")
+    return f"{COOKIE}-{port}" if port.isascii() and port.isdigit() else COOKIE
 
 
 def _name_of(host: str) -> str:

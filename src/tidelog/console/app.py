@@ -24,6 +24,10 @@ from tidelog.console.settings import ConsoleSettings
 from tidelog.version import VERSION
 
 STATIC = Path(__file__).parent / "static"
+# Of what the system thinks of these names, which some systems get wrong.
+_TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+# So much of what was sent is repeated in an answer that refuses it.
+_REPEATED_CHARACTERS = 100
 # The browser asks whether a file has changed, so that an upgrade of tidelog is seen at once.
 _ASK_AGAIN = {"cache-control": "no-cache"}
 # The addresses that people bookmark. What follows the first part is for the module of the page in the browser.
@@ -38,9 +42,9 @@ class _Files(StaticFiles):
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         answer = await super().get_response(path, scope)
-        # Of what the system thinks that .js is, which some systems get wrong.
-        if path.endswith(".js"):
-            answer.headers["content-type"] = "text/javascript; charset=utf-8"
+        kind = _TYPES.get(Path(path).suffix)
+        if kind is not None:
+            answer.headers["content-type"] = f"{kind}; charset=utf-8"
         return answer
 
 
@@ -67,7 +71,7 @@ def _application(parts: ConsoleParts) -> FastAPI:
         await parts.cluster.close()
 
     # The pages that describe the API load scripts from elsewhere.
-    api = FastAPI(lifespan=running, docs_url=None, redoc_url=None, openapi_url=None)
+    api = FastAPI(lifespan=running, docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
     api.state.parts = parts
     for failure in (*EXPECTED_FAILURES, ConsoleRefusal):
         api.add_exception_handler(failure, _failed)
@@ -82,6 +86,7 @@ def _application(parts: ConsoleParts) -> FastAPI:
     for place in PLACES:
         api.add_api_route(f"/{place}", _shell, methods=["GET", "HEAD"], include_in_schema=False)
         api.add_api_route(f"/{place}/{{rest:path}}", _shell, methods=["GET", "HEAD"], include_in_schema=False)
+    api.add_api_route("/{rest:path}", _no_such_page, methods=["GET", "HEAD"], include_in_schema=False)
     return api
 
 
@@ -93,7 +98,9 @@ async def _invalid(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"][1:]) or "the request"
-    given = f", but it is {first['input']!r}" if isinstance(first.get("input"), str | int | float | bool) else ""
+    given = ""
+    if isinstance(first.get("input"), str | int | float | bool):
+        given = f", but it is {repr(first['input'])[:_REPEATED_CHARACTERS]}"
     return reply({"problem": "refused", "message": f"{where}: {first['msg']}{given}"}, BAD_REQUEST)
 
 
@@ -101,12 +108,17 @@ async def _shell() -> Response:
     return FileResponse(STATIC / "index.html", headers=_ASK_AGAIN)
 
 
+async def _no_such_page() -> Response:
+    """The frame of all pages, which says so and leads to those that there are."""
+    return FileResponse(STATIC / "index.html", NOT_FOUND, headers=_ASK_AGAIN)
+
+
 async def _icon() -> Response:
     return FileResponse(STATIC / "icon.svg", headers=_ASK_AGAIN)
 
 
 async def _no_such_address(request: Request) -> Response:
-    return reply({"problem": "missing", "message": f"there is nothing at {request.url.path}"}, NOT_FOUND)
+    return reply({"problem": "missing", "message": f"there is nothing at {request.scope['path']}"}, NOT_FOUND)
 
 
 async def _session(request: Request) -> Response:

@@ -14,6 +14,8 @@ import uvicorn
 from tidelog.console.app import Console
 from tidelog.console.settings import ConsoleSettings
 
+# Tabs of browsers keep some open each. More are refused, so that nobody uses up descriptors.
+_MOST_CONNECTIONS = 500
 # For replies that are being sent when the end comes.
 _PATIENCE_SECONDS = 3
 _BACKLOG = 128
@@ -36,6 +38,10 @@ async def serve(
     listener = _listen(settings.host, settings.port) if listening is None else socket.socket(fileno=listening)
     config = uvicorn.Config(
         console.app,
+        # That of the standard installation, which is tested, whatever else is installed.
+        http="h11",
+        proxy_headers=False,
+        limit_concurrency=_MOST_CONNECTIONS,
         log_config=None,
         access_log=False,
         server_header=False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 from ipaddress import ip_address
 
 from tidelog.client.config import OptionValue
@@ -16,10 +17,10 @@ class ConsoleSettings:
     """`client` are the properties of the connection to the cluster. Without a token everybody who reaches the port may
     use the console, which is only allowed on loopback. `pipelines` are addresses of services of `tidelog pipeline`."""
 
-    client: Mapping[str, OptionValue]
+    client: Mapping[str, OptionValue] = field(repr=False)
     host: str
     port: int
-    token: str | None
+    token: str | None = field(repr=False)
     read_only: bool
     pipelines: tuple[str, ...] = ()
 

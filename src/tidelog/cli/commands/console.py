@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import sys
 from typing import Annotated
+from urllib.parse import quote
 
 import typer
 
@@ -82,7 +83,7 @@ def console(
     )
 
     def announce(address: str) -> None:
-        place = address if token is None else f"{address}?token={token}"
+        place = address if token is None else f"{address}?token={quote(token, safe='')}"
         servers = settings.client["bootstrap.servers"]
         sys.stdout.write(f"tidelog console of {servers}: {place}\nPress Ctrl-C to stop.\n")
         sys.stdout.flush()

@@ -16,6 +16,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
+from urllib.parse import quote
 
 from tidelog.cli.failures import CONSOLE_IS_MISSING, CommandFailure
 from tidelog.cli.local_cluster.processes import ended_by
@@ -95,7 +96,7 @@ class AttachedConsole:
         if token is None:
             return [address]
         secret = "may do there what the administrator may do" if as_administrator else "may use it"
-        return [f"{address}?token={token}", f"whoever has this token {secret}"]
+        return [f"{address}?token={quote(token, safe='')}", f"whoever has this token {secret}"]
 
     def _watch(self, process: subprocess.Popen[bytes]) -> None:
         code = process.wait()
