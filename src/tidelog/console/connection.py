@@ -23,16 +23,19 @@ _PATIENCE: Mapping[str, OptionValue] = {
 
 
 class ClusterConnection:
-    """Clients connect when they are first used; a try that fails is repeated by the next use."""
+    """Clients connect when they are first used; a try that fails is repeated by the next use.
+
+    All who need one at the same time share one try: with a cluster that is away, each would otherwise wait for those of
+    all others.
+    """
 
     def __init__(self, properties: Mapping[str, OptionValue]) -> None:
         """Raises InvalidConfig: what is wrong in the properties is found before anything listens."""
         self._properties = {**_PATIENCE, **properties}
         self._config = client_config(self._properties)
-        self._asking: Admin | None = None
-        self._reading: Admin | None = None
+        self._asking = _SharedClient(self._properties)
+        self._reading = _SharedClient(self._properties)
         self._metadata_log: MetadataLog | None = None
-        self._starting = asyncio.Lock()
 
     @property
     def servers(self) -> str:
@@ -45,19 +48,11 @@ class ClusterConnection:
 
     async def admin(self) -> Admin:
         """Raises NoBrokerAvailable, AuthenticationError, ..."""
-        if self._asking is None:
-            async with self._starting:
-                if self._asking is None:
-                    self._asking = await self._started()
-        return self._asking
+        return await self._asking.started()
 
     async def reader(self) -> Admin:
         """For questions whose answers may be large, such as pages of logs."""
-        if self._reading is None:
-            async with self._starting:
-                if self._reading is None:
-                    self._reading = await self._started()
-        return self._reading
+        return await self._reading.started()
 
     async def log_browser(self) -> LogBrowser:
         return LogBrowser(await self.reader())
@@ -70,11 +65,38 @@ class ClusterConnection:
         return self._metadata_log
 
     async def close(self) -> None:
-        for admin in (self._asking, self._reading):
-            if admin is not None:
-                await admin.close()
+        await self._asking.close()
+        await self._reading.close()
 
-    async def _started(self) -> Admin:
-        admin = Admin(config=self._properties)
-        await admin.start()
-        return admin
+
+class _SharedClient:
+    def __init__(self, properties: Mapping[str, OptionValue]) -> None:
+        self._properties = properties
+        self._admin: Admin | None = None
+        self._starting: asyncio.Task[Admin] | None = None
+
+    async def started(self) -> Admin:
+        if self._admin is None:
+            if self._starting is None:
+                self._starting = asyncio.create_task(self._start())
+                # Even if nobody waits for it any more.
+                self._starting.add_done_callback(lambda trying: trying.cancelled() or trying.exception())
+            # Who gives up does not end the try of others.
+            return await asyncio.shield(self._starting)
+        return self._admin
+
+    async def close(self) -> None:
+        if self._starting is not None:
+            self._starting.cancel()
+            await asyncio.wait({self._starting})
+        if self._admin is not None:
+            await self._admin.close()
+
+    async def _start(self) -> Admin:
+        try:
+            admin = Admin(config=self._properties)
+            await admin.start()
+            self._admin = admin
+            return admin
+        finally:
+            self._starting = None

@@ -8,12 +8,21 @@ export function navigate(url, { replace = false } = {}) {
   watchers.forEach((watcher) => watcher());
 }
 
+// Addresses that people have typed may have a % that begins nothing.
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
 // The first part of the path, the rest of it decoded, and the query as an object.
 export function place() {
   const [, page = '', ...rest] = window.location.pathname.split('/');
   return {
     page,
-    rest: rest.map(decodeURIComponent).join('/'),
+    rest: rest.map(decoded).join('/'),
     query: Object.fromEntries(new URLSearchParams(window.location.search)),
   };
 }
