@@ -1,7 +1,8 @@
 """Looking at a partition's log as it is: also at what readers never get to see. And at the metadata log.
 
-browser.py       `LogBrowser`: reads a page of a log
+browser.py       `LogBrowser`: reads a page of a log, or its outline
 page.py          what a page shows: records, control records, gaps, what cannot be read. No I/O
+outline.py       which offsets are records, control records, or nothing: for those who count. No I/O
 outcomes.py      how the transaction of a record has ended. No I/O
 metadata_log.py  `MetadataLog`: reads a page of the metadata log, from brokers or controllers
 metadata_page.py what such a page shows: each record, with the image before and after. No I/O
@@ -14,6 +15,7 @@ from tidelog.client.browsing.browser import LogBrowser
 from tidelog.client.browsing.metadata_log import MetadataLog, MetadataLogUnavailable, MetadataPage
 from tidelog.client.browsing.metadata_page import MetadataEntry
 from tidelog.client.browsing.outcomes import TransactionOutcome
+from tidelog.client.browsing.outline import LogOutline, OutlineRun, RunKind
 from tidelog.client.browsing.page import ControlEntry, Entry, Gap, LogPage, RecordEntry, Unreadable
 
 __all__ = [
@@ -21,12 +23,15 @@ __all__ = [
     "Entry",
     "Gap",
     "LogBrowser",
+    "LogOutline",
     "LogPage",
     "MetadataEntry",
     "MetadataLog",
     "MetadataLogUnavailable",
     "MetadataPage",
+    "OutlineRun",
     "RecordEntry",
+    "RunKind",
     "TransactionOutcome",
     "Unreadable",
 ]

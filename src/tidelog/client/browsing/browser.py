@@ -1,4 +1,4 @@
-"""`LogBrowser`: reads pages of a partition's log, up to the high watermark.
+"""`LogBrowser`: reads pages of a partition's log, or outlines of several, up to the high watermark.
 
 Two kinds of Fetch make up a page. Up to the last stable offset it is a read_committed one, because only its answer
 lists the aborted transactions. From there to the high watermark it is a read_uncommitted one. The client needs Read
@@ -12,11 +12,12 @@ from typing import NamedTuple
 
 from tidelog.client.admin import Admin
 from tidelog.client.browsing.outcomes import AbortedRange
+from tidelog.client.browsing.outline import LogOutline, runs_of
 from tidelog.client.browsing.page import LogPage, end_of, entries_of
 from tidelog.client.cluster.routing import ask_leaders
 from tidelog.client.errors import outcome, raise_any, raise_for_code
 from tidelog.model.errors import ApiError, ErrorCode
-from tidelog.model.ids import ZERO_UUID, TopicPartition
+from tidelog.model.ids import ZERO_UUID, TopicPartition, Uuid, numbers_by_topic
 from tidelog.model.offset_times import EARLIEST, LATEST
 from tidelog.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
 from tidelog.protocol.messages.fetch_response import FetchResponse, PartitionData
@@ -79,6 +80,32 @@ class LogBrowser:
             high_watermark=watermark,
         )
 
+    async def outline(
+        self,
+        offsets: Mapping[TopicPartition, int],
+        *,
+        max_bytes: int = 1 << 20,
+        max_partition_bytes: int = 1 << 18,
+        timeout_ms: float | None = None,
+    ) -> dict[TopicPartition, LogOutline | ApiError]:
+        """Which offsets from these on are records, as far as one Fetch for each leader gets.
+
+        A partition for which nothing is left of `max_bytes` has nothing in its outline. An offset that is not there
+        gives OFFSET_OUT_OF_RANGE.
+        """
+        answers = await self._fetch_all(
+            "outlining logs",
+            offsets,
+            _READ_UNCOMMITTED,
+            max_bytes=max_bytes,
+            max_partition_bytes=max_partition_bytes,
+            timeout_ms=timeout_ms,
+        )
+        return {
+            partition: answer if isinstance(answer, ApiError) else _outline(answer, offsets[partition])
+            for partition, answer in answers.items()
+        }
+
     async def _nearest(self, partition: TopicPartition, offset: int) -> int:
         start = raise_any(await self._admin.list_offsets({partition: EARLIEST}))[partition].offset
         if offset < start:
@@ -92,17 +119,40 @@ class LogBrowser:
 
     async def _fetch(self, partition: TopicPartition, offset: int, isolation: int, max_bytes: int) -> _Fetched | None:
         """None if there is no such offset."""
+        answers = await self._fetch_all(
+            f"reading {partition} at offset {offset}",
+            {partition: offset},
+            isolation,
+            max_bytes=max_bytes,
+            max_partition_bytes=max_bytes,
+        )
+        answer = answers[partition]
+        if not isinstance(answer, ApiError):
+            return answer
+        if answer.code == ErrorCode.OFFSET_OUT_OF_RANGE:
+            return None
+        raise answer
 
-        async def ask(
-            node: int, partitions: list[TopicPartition]
-        ) -> Mapping[TopicPartition, _Fetched | ApiError | None]:
-            metadata = await self._cluster.fetch_metadata([partition.topic])
-            topic = metadata.topics.get(partition.topic)
-            if topic is None:
-                return {partition: ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {partition.topic!r}")}
-            wanted = FetchPartition(
-                partition=partition.partition, fetch_offset=offset, partition_max_bytes=max(max_bytes, 1)
-            )
+    async def _fetch_all(
+        self,
+        what: str,
+        offsets: Mapping[TopicPartition, int],
+        isolation: int,
+        *,
+        max_bytes: int,
+        max_partition_bytes: int,
+        timeout_ms: float | None = None,
+    ) -> dict[TopicPartition, _Fetched | ApiError]:
+        async def ask(node: int, partitions: list[TopicPartition]) -> Mapping[TopicPartition, _Fetched | ApiError]:
+            by_topic = numbers_by_topic(partitions)
+            metadata = await self._cluster.fetch_metadata(sorted(by_topic))
+            gone = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            answers: dict[TopicPartition, _Fetched | ApiError] = {
+                partition: ApiError(gone, f"topic {partition.topic!r}") for partition in partitions
+            }
+            ids = {name: metadata.topics[name].topic_id for name in by_topic if name in metadata.topics}
+            if not ids:
+                return answers
             request = FetchRequest(
                 max_wait_ms=0,
                 min_bytes=0,
@@ -110,19 +160,33 @@ class LogBrowser:
                 isolation_level=isolation,
                 session_id=_NO_SESSION,
                 session_epoch=_SESSIONLESS_EPOCH,
-                topics=[FetchTopic(topic=partition.topic, topic_id=topic.topic_id, partitions=[wanted])],
+                topics=[
+                    FetchTopic(
+                        topic=name,
+                        topic_id=topic_id,
+                        partitions=[
+                            FetchPartition(
+                                partition=number,
+                                fetch_offset=offsets[TopicPartition(name, number)],
+                                partition_max_bytes=max(max_partition_bytes, 1),
+                            )
+                            for number in by_topic[name]
+                        ],
+                    )
+                    for name, topic_id in ids.items()
+                ],
             )
-            at_most = _NAMED_TOPICS if topic.topic_id == ZERO_UUID else None
+            at_most = _NAMED_TOPICS if ZERO_UUID in ids.values() else None
             reply = await self._cluster.ask_node(node, request, FetchResponse, at_most=at_most)
             raise_for_code(reply.error_code, f"broker {node}")
-            (answered,) = reply.responses
-            (entry,) = answered.partitions
-            if entry.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
-                return {partition: None}
-            return {partition: outcome(entry.error_code, f"partition {partition}", _fetched(entry))}
+            names = {topic_id: name for name, topic_id in ids.items()}
+            for topic in reply.responses:
+                for entry in topic.partitions:
+                    partition = TopicPartition(topic.topic or names[Uuid(topic.topic_id)], entry.partition_index)
+                    answers[partition] = outcome(entry.error_code, f"partition {partition}", _fetched(entry))
+            return answers
 
-        answers = await ask_leaders(self._cluster, f"reading {partition} at offset {offset}", [partition], ask)
-        return raise_any(answers)[partition]
+        return await ask_leaders(self._cluster, what, offsets, ask, timeout_ms=timeout_ms)
 
 
 def _fetched(entry: PartitionData) -> _Fetched:
@@ -132,4 +196,16 @@ def _fetched(entry: PartitionData) -> _Fetched:
         log_start_offset=entry.log_start_offset,
         last_stable_offset=entry.last_stable_offset,
         high_watermark=entry.high_watermark,
+    )
+
+
+def _outline(fetched: _Fetched, offset: int) -> LogOutline:
+    runs, next_offset = runs_of(fetched.data, offset)
+    return LogOutline(
+        offset=offset,
+        next_offset=next_offset,
+        runs=runs,
+        log_start_offset=fetched.log_start_offset,
+        last_stable_offset=fetched.last_stable_offset,
+        high_watermark=fetched.high_watermark,
     )
