@@ -16,7 +16,7 @@ from tidelog.client.admin import (
 )
 from tidelog.client.errors import NoBrokerAvailable
 from tidelog.client.offsets.listing import OffsetAndTimestamp
-from tidelog.config.definitions import ConfigSource
+from tidelog.config.definitions import ConfigSource, ConfigType
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import ZERO_UUID, TopicPartition
 from tidelog.model.offset_times import EARLIEST, LATEST, MAX_TIMESTAMP
@@ -107,6 +107,7 @@ async def test_an_altered_topic_config_is_described_with_its_source(admin: Admin
         assert entries["cleanup.policy"].source == ConfigSource.DYNAMIC_TOPIC_CONFIG
         assert entries["retention.ms"].value == "604800000"
         assert entries["retention.ms"].is_default
+        assert (entries["retention.ms"].type, entries["cleanup.policy"].type) == (ConfigType.LONG, ConfigType.LIST)
 
     await eventually(check)
     wrong = [ConfigAlteration(name="retention.ms", value="soon")]

@@ -11,7 +11,7 @@ from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.cluster.routing import ask_for_each
 from tidelog.client.errors import WrongUse, outcome
 from tidelog.config.alteration import AlterOperation
-from tidelog.config.definitions import ConfigSource
+from tidelog.config.definitions import ConfigSource, ConfigType
 from tidelog.metadata.image import ResourceType
 from tidelog.model.errors import ApiError
 from tidelog.model.lazy_dataclasses import dataclass
@@ -58,6 +58,8 @@ class ConfigEntry:
     source: ConfigSource
     read_only: bool
     sensitive: bool
+    # UNKNOWN where the broker does not tell.
+    type: ConfigType
     synonyms: tuple[ConfigSynonym, ...]
     documentation: str | None
 
@@ -183,6 +185,7 @@ def _entry(entry: DescribeConfigsResourceResult) -> ConfigEntry:
         source=_source(entry.config_source),
         read_only=entry.read_only,
         sensitive=entry.is_sensitive,
+        type=_type(entry.config_type),
         synonyms=tuple(
             ConfigSynonym(name=synonym.name, value=synonym.value, source=_source(synonym.source))
             for synonym in entry.synonyms
@@ -196,3 +199,10 @@ def _source(number: int) -> ConfigSource:
         return ConfigSource(number)
     except ValueError:
         return ConfigSource.UNKNOWN
+
+
+def _type(number: int) -> ConfigType:
+    try:
+        return ConfigType(number)
+    except ValueError:
+        return ConfigType.UNKNOWN
