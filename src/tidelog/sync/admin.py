@@ -57,6 +57,8 @@ class Admin(Client[AsyncAdmin]):
     describe_producers = blocking(AsyncAdmin.describe_producers)
     describe_transactions = blocking(AsyncAdmin.describe_transactions)
     find_hanging_transactions = blocking(AsyncAdmin.find_hanging_transactions)
+    force_terminate_transaction = blocking(AsyncAdmin.force_terminate_transaction)
+    hanging_among = blocking(AsyncAdmin.hanging_among)
     list_transactions = blocking(AsyncAdmin.list_transactions)
 
     # Security

@@ -132,11 +132,11 @@ class GroupAdmin:
         return await fetch_committed(self._cluster, group_id, partitions)
 
     async def list_offsets_of_groups(
-        self, group_ids: Collection[str]
+        self, group_ids: Collection[str], partitions: Collection[TopicPartition] | None = None
     ) -> dict[str, dict[TopicPartition, OffsetAndMetadata] | ApiError]:
-        """What these groups have committed, of many groups in one request where the brokers can do that. A group that
-        does not exist has committed nothing."""
-        return await fetch_committed_of_groups(self._cluster, group_ids)
+        """What these groups have committed, for these partitions or for all, of many groups in one request where the
+        brokers can do that. A group that does not exist has committed nothing."""
+        return await fetch_committed_of_groups(self._cluster, group_ids, partitions)
 
     async def alter_group_offsets(self, group_id: str, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
         """Commit for a group that has no members now."""

@@ -7,13 +7,22 @@ from collections.abc import Collection, Mapping
 from tidelog.client.admin.partitions import PartitionAdmin, ProducerState
 from tidelog.client.cluster.cluster import Cluster, CoordinatorKind
 from tidelog.client.cluster.metadata import known
-from tidelog.client.cluster.routing import ask_brokers, ask_coordinator, ask_coordinators, ask_leaders
-from tidelog.client.errors import outcome, raise_for_code
+from tidelog.client.cluster.routing import (
+    COORDINATION,
+    ask_brokers,
+    ask_coordinator,
+    ask_each_coordinator,
+    ask_leaders,
+)
+from tidelog.client.errors import api_error, outcome, raise_for_code
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.protocol.messages.describe_transactions_request import DescribeTransactionsRequest
 from tidelog.protocol.messages.describe_transactions_response import DescribeTransactionsResponse
+from tidelog.protocol.messages.describe_transactions_response import TransactionState as DescribedTransaction
+from tidelog.protocol.messages.init_producer_id_request import InitProducerIdRequest
+from tidelog.protocol.messages.init_producer_id_response import InitProducerIdResponse
 from tidelog.protocol.messages.list_transactions_request import ListTransactionsRequest
 from tidelog.protocol.messages.list_transactions_response import ListTransactionsResponse
 from tidelog.protocol.messages.write_txn_markers_request import (
@@ -26,6 +35,8 @@ from tidelog.protocol.messages.write_txn_markers_response import WriteTxnMarkers
 ANY_DURATION = -1
 # No coordinator has a smaller epoch: for producers whose partitions no coordinator has written to yet.
 FIRST_COORDINATOR_EPOCH = 0
+# A coordinator answers nobody else while it describes the transactions of one request.
+_DESCRIBED_AT_ONCE = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +111,34 @@ class TransactionAdmin(PartitionAdmin):
     ) -> dict[str, TransactionDescription | ApiError]:
         """An id that nobody knows gives TRANSACTIONAL_ID_NOT_FOUND."""
         what = "describing transactions"
-        return await ask_coordinators(self._cluster, what, transactional_ids, self._describe_transaction)
+        ask = self._describe_transactions
+        return await ask_each_coordinator(self._cluster, what, transactional_ids, ask, kind=CoordinatorKind.TRANSACTION)
+
+    async def force_terminate_transaction(self, transactional_id: str) -> tuple[int, int]:
+        """Abort the transaction that is open under this id, and fence its producer, whose next request is refused.
+
+        As Kafka's Admin does it: by coming as another producer with the same id. Returns the producer id and the epoch
+        that this gives, which nobody uses. An id that nobody knows is created.
+        """
+        request = InitProducerIdRequest(
+            transactional_id=transactional_id, transaction_timeout_ms=self._cluster.config.request_timeout_ms
+        )
+
+        async def attempt() -> InitProducerIdResponse:
+            # Until the abort is complete, the answer is CONCURRENT_TRANSACTIONS.
+            reply = await ask_coordinator(
+                self._cluster,
+                transactional_id,
+                request,
+                InitProducerIdResponse,
+                lambda reply: reply.error_code,
+                kind=CoordinatorKind.TRANSACTION,
+            )
+            raise_for_code(reply.error_code, f"transactional id {transactional_id!r}")
+            return reply
+
+        reply = await self._cluster.retry(f"terminating the transaction of {transactional_id!r}", attempt)
+        return reply.producer_id, reply.producer_epoch
 
     async def abort_transaction(
         self, partition: TopicPartition, *, producer_id: int, producer_epoch: int, coordinator_epoch: int
@@ -147,6 +185,10 @@ class TransactionAdmin(PartitionAdmin):
             for producer in producers
             if producer.transaction_start is not None and producer.last_timestamp < silent_since_ms
         ]
+        return await self.hanging_among(candidates)
+
+    async def hanging_among(self, candidates: Collection[HangingTransaction]) -> list[HangingTransaction]:
+        """Of open transactions, those that no coordinator will end."""
         if not candidates:
             return []
         producer_ids = {candidate.producer.producer_id for candidate in candidates}
@@ -159,30 +201,33 @@ class TransactionAdmin(PartitionAdmin):
             each for each in candidates if not _will_end(each, described.get(ids.get(each.producer.producer_id, "")))
         ]
 
-    async def _describe_transaction(self, transactional_id: str) -> TransactionDescription:
-        coordinator = await self._cluster.coordinator(CoordinatorKind.TRANSACTION, transactional_id)
-        reply = await ask_coordinator(
-            self._cluster,
-            transactional_id,
-            DescribeTransactionsRequest(transactional_ids=(transactional_id,)),
-            DescribeTransactionsResponse,
-            lambda reply: reply.transaction_states[0].error_code,
-            kind=CoordinatorKind.TRANSACTION,
-        )
-        found = reply.transaction_states[0]
-        raise_for_code(found.error_code, f"transactional id {transactional_id!r}")
-        return TransactionDescription(
-            transactional_id=transactional_id,
-            coordinator=coordinator,
-            producer_id=found.producer_id,
-            producer_epoch=found.producer_epoch,
-            state=found.transaction_state,
-            timeout_ms=found.transaction_timeout_ms,
-            start_ms=known(found.transaction_start_time_ms),
-            partitions=tuple(
-                TopicPartition(topic.topic, number) for topic in found.topics for number in topic.partitions
-            ),
-        )
+    async def _describe_transactions(
+        self, node: int, transactional_ids: list[str]
+    ) -> dict[str, TransactionDescription | ApiError]:
+        """Those of one coordinator."""
+        answers: dict[str, TransactionDescription | ApiError] = {}
+        for first in range(0, len(transactional_ids), _DESCRIBED_AT_ONCE):
+            request = DescribeTransactionsRequest(
+                transactional_ids=transactional_ids[first : first + _DESCRIBED_AT_ONCE]
+            )
+            reply = await self._cluster.ask_node(node, request, DescribeTransactionsResponse, purpose=COORDINATION)
+            answers |= {found.transactional_id: _description(found, node) for found in reply.transaction_states}
+        return answers
+
+
+def _description(found: DescribedTransaction, coordinator: int) -> TransactionDescription | ApiError:
+    if found.error_code:
+        return api_error(found.error_code, f"transactional id {found.transactional_id!r}")
+    return TransactionDescription(
+        transactional_id=found.transactional_id,
+        coordinator=coordinator,
+        producer_id=found.producer_id,
+        producer_epoch=found.producer_epoch,
+        state=found.transaction_state,
+        timeout_ms=found.transaction_timeout_ms,
+        start_ms=known(found.transaction_start_time_ms),
+        partitions=tuple(TopicPartition(topic.topic, number) for topic in found.topics for number in topic.partitions),
+    )
 
 
 def _will_end(candidate: HangingTransaction, described: TransactionDescription | ApiError | None) -> bool:

@@ -181,19 +181,22 @@ async def ask_coordinators(
 async def ask_each_coordinator(
     cluster: Cluster,
     what: str,
-    group_ids: Iterable[str],
+    keys: Iterable[str],
     ask: Callable[[int, list[str]], Awaitable[Mapping[str, V | ApiError]]],
+    *,
+    kind: CoordinatorKind = CoordinatorKind.GROUP,
 ) -> dict[str, V | ApiError]:
-    """Call `ask` once per coordinator of these groups, at the same time, and again where one has moved or is busy."""
+    """Call `ask` once per coordinator of these groups or transactional ids, at the same time, and again where one has
+    moved or is busy."""
 
     async def ask_all(left: list[str]) -> Mapping[str, V | ApiError]:
         answers: dict[str, V | ApiError] = {}
         by_node: dict[int, list[str]] = defaultdict(list)
-        for group_id, node in (await cluster.coordinators(CoordinatorKind.GROUP, left)).items():
+        for key, node in (await cluster.coordinators(kind, left)).items():
             if isinstance(node, ApiError):
-                answers[group_id] = node
+                answers[key] = node
             else:
-                by_node[node].append(group_id)
+                by_node[node].append(key)
         for replies in await asyncio.gather(*(ask_one(node, theirs) for node, theirs in by_node.items())):
             answers.update(replies)
         return answers
@@ -205,12 +208,12 @@ async def ask_each_coordinator(
             if not is_retriable(error):
                 raise
             replies = dict.fromkeys(theirs, ApiError(ErrorCode.NETWORK_EXCEPTION, str(error)))
-        for group_id, answer in replies.items():
+        for key, answer in replies.items():
             if isinstance(answer, ApiError) and answer.code in _LOOK_AGAIN:
-                cluster.forget_coordinator(CoordinatorKind.GROUP, group_id)
+                cluster.forget_coordinator(kind, key)
         return replies
 
-    return await ask_for_each(cluster, what, group_ids, ask_all, again=COORDINATOR_BUSY | _LOOK_AGAIN)
+    return await ask_for_each(cluster, what, keys, ask_all, again=COORDINATOR_BUSY | _LOOK_AGAIN)
 
 
 async def ask_coordinator(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from tidelog.client.cluster.cluster import Cluster
@@ -73,7 +73,7 @@ async def fetch_committed(
     """What the group has committed, for these partitions or (None) for all; partitions without offset are left out."""
 
     async def attempt() -> dict[TopicPartition, OffsetAndMetadata]:
-        request = _fetch_request(group_id, partitions, require_stable)
+        request = _fetch_request([group_id], partitions, require_stable=require_stable)
         reply = await ask_coordinator(
             cluster, group_id, request, OffsetFetchResponse, _fetch_code, at_most=_NAMED_TOPICS
         )
@@ -84,10 +84,10 @@ async def fetch_committed(
 
 
 async def fetch_committed_of_groups(
-    cluster: Cluster, group_ids: Collection[str]
+    cluster: Cluster, group_ids: Collection[str], partitions: Collection[TopicPartition] | None = None
 ) -> dict[str, dict[TopicPartition, OffsetAndMetadata] | ApiError]:
-    """All that these groups have committed, of many groups in one request where the coordinator can do that (KIP-709).
-    A group that nobody knows has committed nothing."""
+    """What these groups have committed, for these partitions or (None) for all, of many groups in one request where the
+    coordinator can do that (KIP-709). A group that nobody knows has committed nothing."""
 
     async def ask(node: int, theirs: list[str]) -> Mapping[str, dict[TopicPartition, OffsetAndMetadata] | ApiError]:
         connection = await cluster.connection(node, COORDINATION)
@@ -96,8 +96,7 @@ async def fetch_committed_of_groups(
         answers: dict[str, dict[TopicPartition, OffsetAndMetadata] | ApiError] = {}
         for first in range(0, len(theirs), at_once):
             part = theirs[first : first + at_once]
-            groups = [OffsetFetchRequestGroup(group_id=group_id, topics=None) for group_id in part]
-            request = OffsetFetchRequest(group_id=part[0], topics=None, groups=groups)
+            request = _fetch_request(part, partitions)
             reply = await cluster.ask_node(
                 node, request, OffsetFetchResponse, purpose=COORDINATION, at_most=_NAMED_TOPICS
             )
@@ -207,13 +206,13 @@ def _fetch_code(reply: OffsetFetchResponse) -> int:
 
 
 def _fetch_request(
-    group_id: str, partitions: Collection[TopicPartition] | None, require_stable: bool
+    group_ids: Sequence[str], partitions: Collection[TopicPartition] | None, *, require_stable: bool = False
 ) -> OffsetFetchRequest:
-    """Filled for versions before and after 8 at once; each takes the fields that it has."""
+    """Filled for versions before and after 8 at once; each takes the fields that it has, before 8 the first group."""
     old = new = None
     if partitions is not None:
         topics = numbers_by_topic(partitions).items()
         old = [OffsetFetchRequestTopic(name=name, partition_indexes=numbers) for name, numbers in topics]
         new = [OffsetFetchRequestTopics(name=name, partition_indexes=numbers) for name, numbers in topics]
-    group = OffsetFetchRequestGroup(group_id=group_id, topics=new)
-    return OffsetFetchRequest(group_id=group_id, topics=old, groups=(group,), require_stable=require_stable)
+    groups = [OffsetFetchRequestGroup(group_id=group_id, topics=new) for group_id in group_ids]
+    return OffsetFetchRequest(group_id=group_ids[0], topics=old, groups=groups, require_stable=require_stable)
