@@ -4,5 +4,15 @@ rates.py      how fast counters grow
 in_sync.py    which followers are behind, since when, and when they leave the in-sync set
 differences.py  two states of one thing, field by field
 metadata_records.py  records of the metadata log as rows, and what each is about
+visible_text.py  text with what cannot be seen made visible
+json_text.py  JSON as it is written, with all digits of its numbers
+payload_forms.py  keys and values as JSON, text or hex
+coordinator_records.py  records of groups and transactions as people read them
+entry_documents.py  entries of a log as rows and in detail
+positions.py  which partitions are read, from where, as addresses say it
+record_filter.py  which records are wanted
+record_drafts.py  a record that somebody has written down, as bytes
+live_window.py  the newest records, with the ends of their transactions
+exports.py    records as JSON Lines and CSV
 attention.py  what needs attention, in words
 """

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 # Deeper documents, and those that would get larger than this by their indentation, are shown as they are.
@@ -28,7 +29,7 @@ _TOKEN = re.compile(
 )
 _SPACE = re.compile(r"[ \t\r\n]*+")
 # The beginning of a token that goes on behind the end.
-_BEGUN = re.compile(r'"[^"\x00-\x1f]*+(?:\\"[^"\x00-\x1f]*+)*|[-+.0-9eE]+|[a-z]{1,5}|')
+_BEGUN = re.compile(r'"[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*+\\?|[-+.0-9eE]+|[a-z]{1,5}|')
 _STEP = re.compile(r"""\.?(?:([^.\[\]"]+)|\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\])""")
 _CLOSES = {"}": "{", "]": "["}
 
@@ -89,6 +90,14 @@ def laid_out(text: str, *, is_cut: bool = False) -> str | None:
             return None
         before = mark or "scalar"
     return "".join(lines)
+
+
+def in_one_line(text: str, *, is_cut: bool = False) -> str:
+    """Without the space between its tokens, but for one behind commas and colons. Raises NotJson."""
+    return "".join(
+        token.text if token.is_scalar or token.is_name or token.text not in ",:" else token.text + " "
+        for token in _tokens(text, is_cut=is_cut)
+    )
 
 
 def _tokens(text: str, *, is_cut: bool) -> Iterator[_Token]:
@@ -169,6 +178,7 @@ def _problem(text: str, position: int, wanted: set[str]) -> NotJson:
 # -- values at a path ------------------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=100)
 def parse_path(text: str) -> tuple[str | int, ...]:
     """`order.items[0]["unit price"]`, with or without `$.` in front. Raises ValueError with a sentence."""
     rest = text.strip()
@@ -196,15 +206,20 @@ def text_at(document: str, path: tuple[str | int, ...]) -> str | None:
     try:
         value = json.loads(document, parse_float=NumberText, parse_int=NumberText, parse_constant=_refuse)
     except (ValueError, RecursionError):
+        # Python reads up to a depth of about a thousand.
         return None
     for step in path:
-        if isinstance(step, int) and isinstance(value, list) and step < len(value):
-            value = value[step]
-        elif isinstance(step, str) and isinstance(value, dict) and step in value:
+        has_it = step < len(value) if isinstance(value, list) and isinstance(step, int) else False
+        if has_it or (isinstance(value, dict) and step in value):
             value = value[step]
         else:
             return None
-    return value if isinstance(value, str) else _one_line(value)
+    if isinstance(value, str):
+        return value
+    try:
+        return _one_line(value)
+    except RecursionError:
+        return None
 
 
 def _refuse(word: str) -> None:
@@ -215,7 +230,11 @@ def _one_line(value: Any) -> str:
     if isinstance(value, NumberText):
         return value
     if isinstance(value, dict):
-        return "{" + ",".join(f"{json.dumps(name)}:{_one_line(each)}" for name, each in value.items()) + "}"
+        return (
+            "{"
+            + ",".join(f"{json.dumps(name, ensure_ascii=False)}:{_one_line(each)}" for name, each in value.items())
+            + "}"
+        )
     if isinstance(value, list):
         return "[" + ",".join(map(_one_line, value)) + "]"
     return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,156 @@
+"""Messages as a file: a range of records, with the same filter as on the page."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from datetime import UTC, datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from tidelog.console.findings.exports import safe_file_name
+from tidelog.console.findings.positions import ALL, format_partitions, format_positions
+from tidelog.console.pages.messages import Wanted
+from tidelog.console.parts import Parts
+from tidelog.console.records.downloads import (
+    MEDIA_TYPES,
+    MOST_MIB,
+    MOST_RECORDS,
+    DownloadEnd,
+    DownloadEnds,
+    DownloadLimits,
+    FileFormat,
+    RecordsFile,
+    encoder_for,
+)
+from tidelog.console.records.filtering import RecordTester
+from tidelog.console.records.places import ReadPlace, Start, look_at, positions_at
+from tidelog.console.records.portions import PortionReading, ReadBounds, newer_reading
+from tidelog.console.replies import NOT_FOUND, ConsoleRefusal, Json, reply
+from tidelog.model.ids import TopicPartition
+
+router = APIRouter()
+
+# With a filter that few records pass, much more is read than is in the file.
+_BOUNDS = ReadBounds(records=5_000_000, bytes=4 << 30, seconds=1800)
+MOST_AT_ONCE = 4
+_BUSY = 503
+_LARGEST = (1 << 63) - 1
+_RECORDS = 10_000
+_MIB = 64
+
+
+class _Downloads:
+    """Those of one console: how many there are now, and how the last ones have ended."""
+
+    def __init__(self) -> None:
+        self.running = 0
+        self.ends = DownloadEnds()
+
+
+def _downloads(request: Request) -> _Downloads:
+    state = request.app.state
+    if not hasattr(state, "downloads"):
+        state.downloads = _Downloads()
+    found: _Downloads = state.downloads
+    return found
+
+
+@router.get("/messages/download")
+async def download(
+    parts: Parts,
+    request: Request,
+    topic: str,
+    wanted: Wanted,
+    format: FileFormat,
+    partitions: Annotated[str, Query(max_length=20)] = ALL,
+    start: Start = Start.BEGINNING,
+    offset: Annotated[int | None, Query(ge=0, le=_LARGEST)] = None,
+    time: Annotated[int | None, Query(ge=0, le=_LARGEST)] = None,
+    at: str | None = None,
+    records: Annotated[int, Query(ge=1, le=MOST_RECORDS)] = _RECORDS,
+    mib: Annotated[int, Query(ge=1, le=MOST_MIB)] = _MIB,
+    id: Annotated[str, Query(max_length=64)] = "",
+) -> Response:
+    """At most so many records, and so many MiB of keys, values and headers. How it has ended is kept under `id`."""
+    if start is Start.END:
+        raise ConsoleRefusal("a download begins at the beginning, an offset, a time or positions, and goes to the end")
+    downloads = _downloads(request)
+    if downloads.running >= MOST_AT_ONCE:
+        raise ConsoleRefusal(f"{MOST_AT_ONCE} downloads are running already: wait until one has ended", _BUSY)
+    admin = await parts.cluster.reader()
+    place = await look_at(admin, topic, partitions)
+    positions = await positions_at(admin, place, start, offset=offset, time_ms=time, at=at)
+    encoder = encoder_for(format, topic)
+    browser = await parts.cluster.log_browser()
+    # What is refused is refused before anything is sent: a wrong regular expression, a topic that may not be read.
+    async with RecordTester(topic, wanted):
+        pass
+    first = place.partitions[0]
+    await browser.page(TopicPartition(topic, first), positions[first], max_entries=1, max_bytes=1)
+    reading = newer_reading(browser, place, positions, wanted, _BOUNDS)
+    name = _file_name(place, start, positions, time, format)
+    if id:
+        downloads.ends.begin(id)
+    file = RecordsFile(encoder, DownloadLimits(records=records, bytes=mib << 20))
+    return StreamingResponse(
+        _pieces(downloads, id, reading, file),
+        media_type=MEDIA_TYPES[format],
+        headers={"content-disposition": f'attachment; filename="{name}"', "cache-control": "no-store"},
+    )
+
+
+async def _pieces(downloads: _Downloads, name: str, reading: PortionReading, file: RecordsFile) -> AsyncIterator[bytes]:
+    downloads.running += 1
+    try:
+        async with reading:
+            async for piece in file.pieces(reading):
+                yield piece
+    finally:
+        downloads.running -= 1
+    if name:
+        end = DownloadEnd(records=file.records, scanned=reading.scanned, ended=reading.ended, after=reading.positions)
+        downloads.ends.end(name, end)
+
+
+@router.get("/messages/download/end")
+async def download_end(request: Request, id: str) -> Response:
+    try:
+        end = _downloads(request).ends[id]
+    except KeyError:
+        raise ConsoleRefusal("this download is not known, or too long ago", NOT_FOUND) from None
+    if end is None:
+        return reply({"running": True})
+    return reply({"running": False, **_end_document(end)})
+
+
+def _end_document(end: DownloadEnd) -> dict[str, Json]:
+    return {
+        "records": end.records,
+        "scanned": end.scanned,
+        "ended": "limit" if end.ended is None else end.ended.value,
+        "after": format_positions(end.after),
+    }
+
+
+def _file_name(
+    place: ReadPlace, start: Start, positions: Mapping[int, int], time_ms: int | None, kind: FileFormat
+) -> str:
+    """Topic, partitions, and where it begins."""
+    begin = "beginning"
+    if start is Start.TIME and time_ms is not None:
+        begin = _time_in_name(time_ms)
+    elif start is not Start.BEGINNING:
+        # More would not fit into a name.
+        begin = "+".join(str(offset) for _, offset in sorted(positions.items())[:3])
+        begin += "+more" if len(positions) > 3 else ""
+    return f"{safe_file_name(place.topic)}-{format_partitions(place.partitions)}-from-{begin}.{kind.value}"
+
+
+def _time_in_name(time_ms: int) -> str:
+    try:
+        return datetime.fromtimestamp(time_ms / 1000, UTC).strftime("%Y-%m-%dT%H-%M-%SZ")
+    except (ValueError, OverflowError, OSError):
+        return str(time_ms)

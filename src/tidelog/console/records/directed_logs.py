@@ -1,0 +1,153 @@
+"""The log of one partition, entry by entry, towards newer or towards older ones.
+
+Both kinds read in parts of about `page_bytes`, whatever the size of records. A log can only be read from an offset on,
+so the way back is made of windows of offsets, the next one as large as the records of the last one allow.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import replace
+
+from tidelog.client.browsing import ControlEntry, Entry, Gap, LogBrowser, RecordEntry, Unreadable
+from tidelog.model.ids import TopicPartition
+
+# Entries of one read, and offsets of one window.
+_MOST_ENTRIES = 1000
+_FIRST_WINDOW = 8
+_LARGEST_WINDOW = 2000
+_GROWTH = 8
+# A gap may be as long as the log: what is only a gap costs nothing to pass.
+_LARGEST_GAP_WINDOW = 1 << 40
+# Of a record apart from what is in it.
+_RECORD_BYTES = 20
+
+
+def last_offset_of(entry: Entry) -> int:
+    return entry.last_offset if isinstance(entry, Gap | Unreadable) else entry.offset
+
+
+def size_of(entry: Entry) -> int:
+    """About the bytes of it, unpacked."""
+    if not isinstance(entry, RecordEntry):
+        return _RECORD_BYTES
+    headers = sum(len(name) + len(value or b"") for name, value in entry.headers)
+    return _RECORD_BYTES + len(entry.key or b"") + len(entry.value or b"") + headers
+
+
+class DirectedLog(ABC):
+    """`entries` are what was read and not taken yet, in the order in which they are to be taken."""
+
+    def __init__(self, browser: LogBrowser, partition: TopicPartition, position: int, page_bytes: int) -> None:
+        self.number = partition.partition
+        self.entries: deque[Entry] = deque()
+        # Nothing more comes behind the entries.
+        self.is_done = False
+        self.read_bytes = 0
+        self._browser = browser
+        self._partition = partition
+        self._position = position
+        self._page_bytes = page_bytes
+        self._time: int | None = None
+
+    @abstractmethod
+    async def fill(self) -> None:
+        """Read on: afterwards there are entries, or it is done."""
+
+    def head_time(self) -> int:
+        """When the next entry was written. What has no time of its own has that of what follows it."""
+        for entry in self.entries:
+            if isinstance(entry, RecordEntry | ControlEntry):
+                self._time = entry.timestamp_ms
+                break
+        return self._time if self._time is not None else 0
+
+    def _note(self, entries: Iterable[Entry]) -> None:
+        self.read_bytes += sum(map(size_of, entries))
+
+
+class NewerLog(DirectedLog):
+    """From a position on."""
+
+    async def fill(self) -> None:
+        page = await self._browser.page(
+            self._partition, self._position, max_entries=_MOST_ENTRIES, max_bytes=self._page_bytes
+        )
+        self._note(page.entries)
+        self.entries.extend(page.entries)
+        self.is_done = page.next_offset <= self._position or page.next_offset >= page.high_watermark
+        self._position = page.next_offset
+
+
+class OlderLog(DirectedLog):
+    """From the entry before a position back to the first one."""
+
+    def __init__(
+        self, browser: LogBrowser, partition: TopicPartition, position: int, page_bytes: int, *, start: int
+    ) -> None:
+        super().__init__(browser, partition, position, page_bytes)
+        self._start = start
+        self._window = _FIRST_WINDOW
+        # A larger window before this position holds too much.
+        self._largest = _LARGEST_GAP_WINDOW
+        self.is_done = position <= start
+
+    async def fill(self) -> None:
+        while not self.entries and not self.is_done:
+            first = max(self._start, self._position - self._window)
+            found, size = await self._read_window(first)
+            if found is None:
+                # Records here are larger than those that the window was made for.
+                self._largest = max(1, (self._position - first) // 2)
+                self._window = max(1, (self._position - first) // _GROWTH)
+                continue
+            if first > self._start and found and isinstance(found[0], Gap) and self._can_see_more(found):
+                # Where the gap begins is further back: it is read again together with what is before it.
+                if len(found) > 1:
+                    self._move_to(found[0].last_offset + 1)
+                self._window = min(_GROWTH * self._window, self._largest)
+                found = found[1:]
+            else:
+                window = self._next_window(size, self._position - first)
+                self._move_to(first)
+                self._window = window
+                self.is_done = first <= self._start
+            self.entries.extend(reversed(found))
+
+    def _can_see_more(self, found: list[Entry]) -> bool:
+        """Beside a gap that begins before the window: with others behind it, or in a larger window."""
+        return len(found) > 1 or self._window < self._largest
+
+    def _move_to(self, position: int) -> None:
+        self._position = position
+        self._largest = _LARGEST_GAP_WINDOW
+
+    async def _read_window(self, first: int) -> tuple[list[Entry] | None, int]:
+        """The entries from `first` to the position, and about their size; no entries if that would be far too much."""
+        found: list[Entry] = []
+        size = 0
+        at = first
+        while at < self._position:
+            page = await self._browser.page(
+                self._partition, at, max_entries=min(_MOST_ENTRIES, self._position - at), max_bytes=self._page_bytes
+            )
+            self._note(page.entries)
+            size += sum(map(size_of, page.entries))
+            found += [self._cut(entry) for entry in page.entries if entry.offset < self._position]
+            if page.next_offset <= at:
+                break
+            at = page.next_offset
+            if size > _GROWTH * self._page_bytes and at < self._position and self._position - first > 1:
+                return None, size
+        return found, size
+
+    def _cut(self, entry: Entry) -> Entry:
+        if isinstance(entry, Gap) and entry.last_offset >= self._position:
+            return replace(entry, last_offset=self._position - 1)
+        return entry
+
+    def _next_window(self, size: int, offsets: int) -> int:
+        fitting = self._page_bytes * offsets // max(size, 1)
+        return max(1, min(fitting, _GROWTH * offsets, _LARGEST_WINDOW))
