@@ -38,7 +38,7 @@ class NotJson(ValueError):
     """Says where, and what was expected there."""
 
 
-class _Token(NamedTuple):
+class _JsonToken(NamedTuple):
     text: str
     # Whether it is a value that has no parts.
     is_scalar: bool
@@ -100,7 +100,7 @@ def in_one_line(text: str, *, is_cut: bool = False) -> str:
     )
 
 
-def _tokens(text: str, *, is_cut: bool) -> Iterator[_Token]:
+def _tokens(text: str, *, is_cut: bool) -> Iterator[_JsonToken]:
     """In their order, as the grammar has it."""
     # The open objects and lists, and what may come next: value, name, end (of one that is empty), comma or colon.
     opened: list[str] = []
@@ -113,12 +113,12 @@ def _tokens(text: str, *, is_cut: bool) -> Iterator[_Token]:
             assert rest is not None
             if is_cut and _BEGUN.fullmatch(text, rest.end()):
                 if rest.end() < len(text):
-                    yield _Token(text[rest.end() :], True, False)
+                    yield _JsonToken(text[rest.end() :], True, False)
                 return
             raise _problem(text, rest.end(), wanted)
         if is_cut and found.end() == len(text) and found["number"]:
             # Its other digits may be behind the cut.
-            yield _Token(found["number"], True, False)
+            yield _JsonToken(found["number"], True, False)
             return
         token, wanted = _step(text, found, opened, wanted)
         yield token
@@ -129,17 +129,17 @@ def _tokens(text: str, *, is_cut: bool) -> Iterator[_Token]:
         raise _problem(text, rest.end(), {"the end"})
 
 
-def _step(text: str, found: re.Match[str], opened: list[str], wanted: set[str]) -> tuple[_Token, set[str]]:
+def _step(text: str, found: re.Match[str], opened: list[str], wanted: set[str]) -> tuple[_JsonToken, set[str]]:
     """The token, and what may come behind it; nothing behind the end of the document."""
     mark = found["mark"]
     start = found.end("space")
     if found["string"] is not None and "name" in wanted:
-        return _Token(found["string"], False, True), {"colon"}
+        return _JsonToken(found["string"], False, True), {"colon"}
     if mark is None:
         if "value" not in wanted:
             raise _problem(text, start, wanted)
-        return _Token(text[start : found.end()], True, False), _behind_value(opened)
-    token = _Token(mark, False, False)
+        return _JsonToken(text[start : found.end()], True, False), _behind_value(opened)
+    token = _JsonToken(mark, False, False)
     if mark in "{[" and "value" in wanted:
         opened.append(mark)
         return token, {"name", "end"} if mark == "{" else {"value", "end"}

@@ -19,13 +19,13 @@ from tidelog.model.lazy_dataclasses import dataclass
 MOST_TEXT = 1000
 
 
-class Part(StrEnum):
+class RecordPart(StrEnum):
     KEY = "key"
     VALUE = "value"
     HEADER = "header"
 
 
-class How(StrEnum):
+class Comparison(StrEnum):
     CONTAINS = "contains"
     EQUALS = "equals"
     PATTERN = "pattern"
@@ -33,7 +33,7 @@ class How(StrEnum):
     NULL = "null"
 
 
-class Only(StrEnum):
+class OutcomeChoice(StrEnum):
     """By the transaction that a record belongs to."""
 
     COMMITTED = "committed"
@@ -45,17 +45,17 @@ class Only(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    part: Part
-    how: How
+    part: RecordPart
+    how: Comparison
     text: str
     # Of a value: the path in its JSON. Of a header: its name; empty for any.
     where: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RecordFilter:
+class MessageFilter:
     conditions: tuple[Condition, ...] = ()
-    only: Only | None = None
+    only: OutcomeChoice | None = None
     ignore_case: bool = False
 
     @property
@@ -64,14 +64,14 @@ class RecordFilter:
 
     @property
     def patterns(self) -> tuple[Condition, ...]:
-        return tuple(each for each in self.conditions if each.how is How.PATTERN)
+        return tuple(each for each in self.conditions if each.how is Comparison.PATTERN)
 
 
 def problem_of(condition: Condition) -> str | None:
     """Why it cannot be used, as a sentence. Whether a regular expression is one is found out where it is tried."""
     if len(condition.text) > MOST_TEXT or len(condition.where) > MOST_TEXT:
         return f"the filter on the {condition.part.value} is longer than {MOST_TEXT} characters"
-    if condition.part is Part.VALUE and condition.where:
+    if condition.part is RecordPart.VALUE and condition.where:
         try:
             json_text.parse_path(condition.where)
         except ValueError as problem:
@@ -79,11 +79,11 @@ def problem_of(condition: Condition) -> str | None:
     return None
 
 
-def passes(wanted: RecordFilter, topic: str, entry: Entry) -> bool:
+def passes(wanted: MessageFilter, topic: str, entry: Entry) -> bool:
     """Whether all holds but the regular expressions."""
     if wanted.is_empty:
         return True
-    if wanted.only is Only.CONTROL:
+    if wanted.only is OutcomeChoice.CONTROL:
         return isinstance(entry, ControlEntry) and not wanted.conditions
     if not isinstance(entry, RecordEntry):
         return False
@@ -92,7 +92,7 @@ def passes(wanted: RecordFilter, topic: str, entry: Entry) -> bool:
     return all(
         _holds(condition, topic, entry, wanted.ignore_case)
         for condition in wanted.conditions
-        if condition.how is not How.PATTERN
+        if condition.how is not Comparison.PATTERN
     )
 
 
@@ -100,13 +100,13 @@ def subjects(condition: Condition, topic: str, entry: Entry) -> list[bytes]:
     """What a condition is about. More than one of headers: it is enough if it holds for one of them."""
     if not isinstance(entry, RecordEntry):
         return []
-    if condition.part is Part.HEADER:
+    if condition.part is RecordPart.HEADER:
         return list(_headers(condition, entry))
     key, value = _payloads(topic, entry)
-    payload = key if condition.part is Part.KEY else value
+    payload = key if condition.part is RecordPart.KEY else value
     if payload is None:
         return []
-    if condition.part is Part.VALUE and condition.where:
+    if condition.part is RecordPart.VALUE and condition.where:
         found = json_text.text_at(decoded(payload), json_text.parse_path(condition.where))
         return [] if found is None else [found.encode("utf-8", "surrogatepass")]
     return [payload]
@@ -126,41 +126,41 @@ def _headers(condition: Condition, entry: RecordEntry) -> Iterator[bytes]:
             continue
         if value is not None:
             yield value
-        if not condition.where and condition.how is not How.EQUALS:
+        if not condition.where and condition.how is not Comparison.EQUALS:
             yield name.encode()
 
 
 def _holds(condition: Condition, topic: str, entry: RecordEntry, ignore_case: bool) -> bool:
-    if condition.how is How.NULL:
+    if condition.how is Comparison.NULL:
         return _is_null(condition, entry)
     found = subjects(condition, topic, entry)
     if not ignore_case:
         wanted = condition.text.encode("utf-8", "surrogatepass")
-        if condition.how is How.EQUALS:
+        if condition.how is Comparison.EQUALS:
             return wanted in found
         return any(wanted in each for each in found)
     folded = condition.text.casefold()
     texts = (decoded(each).casefold() for each in found)
-    if condition.how is How.EQUALS:
+    if condition.how is Comparison.EQUALS:
         return any(folded == text for text in texts)
     return any(folded in text for text in texts)
 
 
 def _is_null(condition: Condition, entry: RecordEntry) -> bool:
-    if condition.part is Part.HEADER:
+    if condition.part is RecordPart.HEADER:
         return not any(value is not None for name, value in entry.headers if condition.where in ("", name))
-    return (entry.key if condition.part is Part.KEY else entry.value) is None
+    return (entry.key if condition.part is RecordPart.KEY else entry.value) is None
 
 
-def _is_of(outcome: TransactionOutcome | None, wanted: Only) -> bool:
+def _is_of(outcome: TransactionOutcome | None, wanted: OutcomeChoice) -> bool:
     match wanted:
-        case Only.OUTSIDE:
+        case OutcomeChoice.OUTSIDE:
             return outcome is None
-        case Only.COMMITTED:
+        case OutcomeChoice.COMMITTED:
             return outcome is TransactionOutcome.COMMITTED
-        case Only.ABORTED:
+        case OutcomeChoice.ABORTED:
             return outcome is TransactionOutcome.ABORTED
-        case Only.OPEN:
+        case OutcomeChoice.OPEN:
             return outcome is TransactionOutcome.OPEN
-        case Only.CONTROL:
+        case OutcomeChoice.CONTROL:
             return False

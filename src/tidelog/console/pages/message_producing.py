@@ -30,7 +30,7 @@ _OPTIONS: Mapping[str, OptionValue] = {
     "max.block.ms": 10_000,
     # It is sent at once.
     "linger.ms": 0,
-    # How large a record may be is the topic's business, and the broker says it in a sentence.
+    # Comparison large a record may be is the topic's business, and the broker says it in a sentence.
     "max.request.size": _MOST_BODY_BYTES,
     "buffer.memory": 2 * _MOST_BODY_BYTES,
 }

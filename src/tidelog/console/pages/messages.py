@@ -19,12 +19,20 @@ from tidelog.console.findings.entry_documents import details_of, row_of
 from tidelog.console.findings.exports import safe_file_name
 from tidelog.console.findings.payload_forms import Form
 from tidelog.console.findings.positions import ALL, format_positions
-from tidelog.console.findings.record_filter import MOST_TEXT, Condition, How, Only, Part, RecordFilter, problem_of
+from tidelog.console.findings.record_filter import (
+    MOST_TEXT,
+    Comparison,
+    Condition,
+    MessageFilter,
+    OutcomeChoice,
+    RecordPart,
+    problem_of,
+)
 from tidelog.console.parts import ConsoleParts, Parts
 from tidelog.console.records.live import LiveRecords
 from tidelog.console.records.patterns import TOO_SLOW
 from tidelog.console.records.places import ReadPlace, Start, look_at, positions_at
-from tidelog.console.records.portions import MOST_ROWS, Ended, Portion, read_newer, read_older
+from tidelog.console.records.portions import MOST_ROWS, Portion, PortionEnd, read_newer, read_older
 from tidelog.console.replies import NOT_FOUND, ConsoleRefusal, Json, reply
 from tidelog.model.ids import TopicPartition
 
@@ -40,35 +48,35 @@ _Partitions = Annotated[str, Query(max_length=20)]
 
 def _filter(
     key: _Text = "",
-    key_how: How = How.CONTAINS,
+    key_how: Comparison = Comparison.CONTAINS,
     value: _Text = "",
-    value_how: How = How.CONTAINS,
+    value_how: Comparison = Comparison.CONTAINS,
     value_path: _Text = "",
     header: _Text = "",
-    header_how: How = How.CONTAINS,
+    header_how: Comparison = Comparison.CONTAINS,
     header_name: _Text = "",
     case: str = "",
-    only: Only | None = None,
-) -> RecordFilter:
+    only: OutcomeChoice | None = None,
+) -> MessageFilter:
     """A condition without text is none, unless it asks for null, or for a header of this name."""
     asked = (
-        (Part.KEY, key_how, key, ""),
-        (Part.VALUE, value_how, value, value_path),
-        (Part.HEADER, header_how, header, header_name),
+        (RecordPart.KEY, key_how, key, ""),
+        (RecordPart.VALUE, value_how, value, value_path),
+        (RecordPart.HEADER, header_how, header, header_name),
     )
     conditions = tuple(
         Condition(part=part, how=how, text=text, where=where)
         for part, how, text, where in asked
-        if text or how is How.NULL or (part is Part.HEADER and where)
+        if text or how is Comparison.NULL or (part is RecordPart.HEADER and where)
     )
     for condition in conditions:
         problem = problem_of(condition)
         if problem is not None:
             raise ConsoleRefusal(problem)
-    return RecordFilter(conditions=conditions, only=only, ignore_case=case == "ignore")
+    return MessageFilter(conditions=conditions, only=only, ignore_case=case == "ignore")
 
 
-Wanted: TypeAlias = Annotated[RecordFilter, Depends(_filter)]
+Wanted: TypeAlias = Annotated[MessageFilter, Depends(_filter)]
 
 
 @router.get("/messages")
@@ -191,7 +199,7 @@ def _document(place: ReadPlace, portion: Portion, form: Form) -> dict[str, Json]
             "records": portion.scanned,
             "bytes": portion.scanned_bytes,
             "ended": portion.ended.value,
-            "problem": TOO_SLOW if portion.ended is Ended.PATTERN else None,
+            "problem": TOO_SLOW if portion.ended is PortionEnd.PATTERN else None,
             "ranges": [
                 [each, portion.before[each], portion.after[each] - 1]
                 for each in sorted(portion.before)

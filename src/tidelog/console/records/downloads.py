@@ -16,7 +16,7 @@ from tidelog.client.arrow import ArrowMissing, arrow_schema
 from tidelog.client.browsing import RecordEntry
 from tidelog.console.findings import exports
 from tidelog.console.records.directed_logs import size_of
-from tidelog.console.records.portions import Ended, PortionReading
+from tidelog.console.records.portions import PortionEnd, PortionReading
 from tidelog.console.replies import ConsoleRefusal
 from tidelog.model.lazy_dataclasses import dataclass
 
@@ -60,7 +60,7 @@ class DownloadEnd:
 
     records: int
     scanned: int
-    ended: Ended | None
+    ended: PortionEnd | None
     after: Mapping[int, int]
 
 

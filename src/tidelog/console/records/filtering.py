@@ -8,7 +8,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from tidelog.client.browsing import Entry
-from tidelog.console.findings.record_filter import RecordFilter, passes, subjects
+from tidelog.console.findings.record_filter import MessageFilter, passes, subjects
 from tidelog.console.records.patterns import PatternProcess
 
 
@@ -20,7 +20,7 @@ class PlacedEntry(NamedTuple):
 class RecordTester:
     """`async with RecordTester(topic, wanted) as tester: await tester.verdicts(entries)`"""
 
-    def __init__(self, topic: str, wanted: RecordFilter) -> None:
+    def __init__(self, topic: str, wanted: MessageFilter) -> None:
         self._topic = topic
         self._wanted = wanted
         self._process: PatternProcess | None = None

@@ -12,11 +12,11 @@ from tidelog.console.connection import ClusterConnection
 from tidelog.console.findings.entry_documents import row_of
 from tidelog.console.findings.live_window import LiveWindow
 from tidelog.console.findings.payload_forms import Form
-from tidelog.console.findings.record_filter import RecordFilter
+from tidelog.console.findings.record_filter import MessageFilter
 from tidelog.console.records.filtering import PlacedEntry, RecordTester
 from tidelog.console.records.patterns import TOO_SLOW, PatternTooSlow
 from tidelog.console.records.places import ReadPlace, look_at
-from tidelog.console.records.portions import Ended, ReadBounds, newer_reading, read_older
+from tidelog.console.records.portions import PortionEnd, ReadBounds, newer_reading, read_older
 from tidelog.console.replies import Json
 from tidelog.model.errors import ApiError
 from tidelog.model.ids import TopicPartition
@@ -30,12 +30,12 @@ MOST_OFFSETS = 2000
 _BOUNDS = ReadBounds(records=MOST_OFFSETS, bytes=8 << 20, seconds=2.0)
 # A search in what was there before is short, or live data would begin late.
 _FIRST_BOUNDS = ReadBounds(records=MOST_OFFSETS, bytes=4 << 20, seconds=1.0)
-_EVERYTHING = RecordFilter()
+_EVERYTHING = MessageFilter()
 
 
 class LiveRecords:
     def __init__(
-        self, cluster: ClusterConnection, topic: str, partitions: str, wanted: RecordFilter, form: Form
+        self, cluster: ClusterConnection, topic: str, partitions: str, wanted: MessageFilter, form: Form
     ) -> None:
         self._cluster = cluster
         self._topic = topic
@@ -84,7 +84,7 @@ class LiveRecords:
         self._window.seen = self._window.found = 0
         self._positions = dict(place.ends)
         self._place = place
-        self._problem = TOO_SLOW if before.ended is Ended.PATTERN else None
+        self._problem = TOO_SLOW if before.ended is PortionEnd.PATTERN else None
 
     async def _ends(self) -> dict[int, int]:
         """Of the partitions that answer; the others are looked at by the next reading."""

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 from tidelog.client.browsing import LogBrowser, RecordEntry
-from tidelog.console.findings.record_filter import RecordFilter
+from tidelog.console.findings.record_filter import MessageFilter
 from tidelog.console.records.directed_logs import DirectedLog, NewerLog, OlderLog, last_offset_of, size_of
 from tidelog.console.records.filtering import PlacedEntry, RecordTester
 from tidelog.console.records.patterns import PatternTooSlow
@@ -35,7 +35,7 @@ _EVERYTHING = sys.maxsize
 _AT_ONCE = 10
 
 
-class Ended(StrEnum):
+class PortionEnd(StrEnum):
     """Why a portion has no more."""
 
     # There are as many as were wanted.
@@ -67,7 +67,7 @@ class Portion:
     after: Mapping[int, int]
     scanned: int
     scanned_bytes: int
-    ended: Ended
+    ended: PortionEnd
 
 
 async def read_newer(
@@ -76,7 +76,7 @@ async def read_newer(
     positions: Mapping[int, int],
     *,
     rows: int,
-    wanted: RecordFilter,
+    wanted: MessageFilter,
     bounds: ReadBounds | None = None,
 ) -> Portion:
     """From the positions on. Raises ApiError, and ConsoleRefusal for a wrong regular expression."""
@@ -89,7 +89,7 @@ async def read_newer(
         after=reading.positions,
         scanned=reading.scanned,
         scanned_bytes=reading.read_bytes,
-        ended=reading.ended or Ended.ROWS,
+        ended=reading.ended or PortionEnd.ROWS,
     )
 
 
@@ -99,7 +99,7 @@ async def read_older(
     positions: Mapping[int, int],
     *,
     rows: int,
-    wanted: RecordFilter,
+    wanted: MessageFilter,
     bounds: ReadBounds | None = None,
 ) -> Portion:
     """What is before the positions, the newest first. Raises as `read_newer` does."""
@@ -116,12 +116,12 @@ async def read_older(
         after=positions,
         scanned=reading.scanned,
         scanned_bytes=reading.read_bytes,
-        ended=reading.ended or Ended.ROWS,
+        ended=reading.ended or PortionEnd.ROWS,
     )
 
 
 def newer_reading(
-    browser: LogBrowser, place: ReadPlace, positions: Mapping[int, int], wanted: RecordFilter, bounds: ReadBounds
+    browser: LogBrowser, place: ReadPlace, positions: Mapping[int, int], wanted: MessageFilter, bounds: ReadBounds
 ) -> PortionReading:
     logs = [
         NewerLog(browser, TopicPartition(place.topic, each), position, _page_bytes(place))
@@ -138,7 +138,7 @@ class PortionReading:
         logs: Sequence[DirectedLog],
         topic: str,
         positions: Mapping[int, int],
-        wanted: RecordFilter,
+        wanted: MessageFilter,
         bounds: ReadBounds,
         *,
         newest_first: bool = False,
@@ -147,7 +147,7 @@ class PortionReading:
         self.scanned = 0
         # Entries with their verdicts that are still to be looked at, and why no more of them come.
         self._tested: deque[tuple[PlacedEntry, bool]] = deque()
-        self._last: Ended | None = None
+        self._last: PortionEnd | None = None
         self._logs = logs
         self._wanted = wanted
         self._bounds = bounds
@@ -169,7 +169,7 @@ class PortionReading:
         return sum(log.read_bytes for log in self._logs)
 
     @property
-    def ended(self) -> Ended | None:
+    def ended(self) -> PortionEnd | None:
         """Why nothing comes any more; None while there may be more."""
         return None if self._tested else self._last
 
@@ -200,7 +200,7 @@ class PortionReading:
         try:
             self._tested.extend(zip(batch, await self._tester.verdicts(batch), strict=True))
         except PatternTooSlow:
-            self._last = Ended.PATTERN
+            self._last = PortionEnd.PATTERN
 
     def _look_at(self, placed: PlacedEntry) -> None:
         entry = placed.entry
@@ -218,7 +218,7 @@ class PortionReading:
                     return batch
                 await self._fill()
             if not self._ready:
-                self._last = Ended.LOG
+                self._last = PortionEnd.LOG
                 return batch
             _, number, log = heapq.heappop(self._ready)
             entry = log.entries.popleft()
@@ -242,15 +242,15 @@ class PortionReading:
         elif not log.is_done:
             self._waiting.append(log)
 
-    def _spent(self, untested: int) -> Ended | None:
+    def _spent(self, untested: int) -> PortionEnd | None:
         """The first portion of each log is read in any case, so that there is progress."""
         if self.read_bytes == 0:
             return None
         if self.scanned + untested >= self._bounds.records:
-            return Ended.RECORDS
+            return PortionEnd.RECORDS
         if self.read_bytes >= self._bounds.bytes:
-            return Ended.BYTES
-        return Ended.TIME if time.monotonic() >= self._deadline else None
+            return PortionEnd.BYTES
+        return PortionEnd.TIME if time.monotonic() >= self._deadline else None
 
 
 def _page_bytes(place: ReadPlace) -> int:
