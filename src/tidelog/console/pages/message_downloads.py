@@ -74,7 +74,7 @@ async def download(
     mib: Annotated[int, Query(ge=1, le=MOST_MIB)] = _MIB,
     id: Annotated[str, Query(max_length=64)] = "",
 ) -> Response:
-    """At most so many records, and so many MiB of keys, values and headers. Comparison it has ended is kept under `id`."""
+    """At most so many records, and so many MiB of keys, values and headers. How it has ended is kept under `id`."""
     if start is Start.END:
         raise ConsoleRefusal("a download begins at the beginning, an offset, a time or positions, and goes to the end")
     downloads = _downloads(request)
