@@ -1,6 +1,9 @@
 """What readings mean. Pure: no clock, no disk, no network; the time is an argument.
 
 rates.py      how fast counters grow
+counted_log.py  how many records are between two offsets: neither control records nor gaps
+lag.py        how far groups are behind, and when they catch up
+reset_plan.py what a reset of committed offsets would change
 in_sync.py    which followers are behind, since when, and when they leave the in-sync set
 differences.py  two states of one thing, field by field
 metadata_records.py  records of the metadata log as rows, and what each is about
