@@ -24,6 +24,7 @@ from tidelog.client.browsing import MetadataEntry, MetadataLog, MetadataLogUnava
 from tidelog.client.cluster.metadata import ClusterMetadata
 from tidelog.client.errors import raise_any
 from tidelog.config.catalogue.authorization import STANDARD_AUTHORIZER
+from tidelog.metadata.image import ConfiguredResource
 
 BOTH = "broker,controller"
 
@@ -110,6 +111,18 @@ async def test_an_older_page_shows_the_same_again(admin: Admin, unique: str) -> 
         # Of one that has replayed nothing before.
         assert (await MetadataLog(admin).page(start, 2)).entries == tuple(entries[start : start + 2])
     assert (await log.page(10**9)).entries == ()
+
+
+async def test_what_is_set_is_told_of_all_resources_at_once(admin: Admin, unique: str) -> None:
+    await admin.create_topic(unique, partitions=1, configs={"retention.ms": "7000"})
+    log, resource = MetadataLog(admin), ConfiguredResource(ResourceType.TOPIC, unique)
+
+    async def is_set(expected: dict[str, str] | None) -> None:
+        assert (await log.configs()).get(resource) == expected
+
+    await eventually(lambda: is_set({"retention.ms": "7000"}))
+    await admin.delete_topics([unique])
+    await eventually(lambda: is_set(None))
 
 
 async def test_passwords_are_not_shown(admin: Admin, unique: str) -> None:

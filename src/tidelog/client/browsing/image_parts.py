@@ -248,6 +248,11 @@ def _configs_part(image: ClusterImage, resource: ConfiguredResource) -> Plain | 
     return {name: _shown(resource.type, name, value) for name, value in sorted(entries.items())}
 
 
+def configs_of(image: ClusterImage) -> dict[ConfiguredResource, Plain]:
+    """All properties that are set while the cluster runs, by what they are set for."""
+    return {resource: _configs_part(image, resource) or {} for resource in image.configs}
+
+
 def _quotas(record: ClientQuotaRecord) -> Touched:
     parts = sorted(record.entity, key=lambda each: each.entity_type)
     entity = tuple((each.entity_type, each.entity_name) for each in parts)

@@ -10,9 +10,11 @@ from a position that an earlier page has left. Whoever follows the log reads eac
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import NamedTuple, TypeVar
 
 from tidelog.client.admin import Admin
+from tidelog.client.browsing.image_parts import configs_of
 from tidelog.client.browsing.metadata_page import (
     MetadataEntry,
     MetadataPosition,
@@ -24,6 +26,7 @@ from tidelog.client.browsing.metadata_page import (
 from tidelog.client.errors import ApiTimeout, ClientError, NoBrokerAvailable, api_error, raise_for_code
 from tidelog.consensus.messages import FetchAnswer, FetchSnapshotAnswer, SnapshotId
 from tidelog.consensus.wire_answers import METADATA_TOPIC_ID, read_answer
+from tidelog.metadata.image import ConfiguredResource
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.model.topics import CLUSTER_METADATA_TOPIC
@@ -82,6 +85,13 @@ class MetadataLog:
         self._positions: dict[int, MetadataPosition] = {}
         # The highest one that was seen: another broker may be behind.
         self._high_watermark = 0
+
+    async def configs(self, *, timeout_ms: float = _TIMEOUT_MS) -> dict[ConfiguredResource, Mapping[str, str | None]]:
+        """All properties that are set while the cluster runs, of all resources; secrets are hidden. Costs the brokers
+        nothing but the records that were not read before. Raises MetadataLogUnavailable.
+        """
+        await self.page(None, 1, timeout_ms=timeout_ms)
+        return configs_of(self._nearest(None).image)
 
     async def page(
         self, offset: int | None = None, max_records: int = 100, *, timeout_ms: float = _TIMEOUT_MS
