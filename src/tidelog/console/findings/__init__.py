@@ -4,9 +4,14 @@ rates.py      how fast counters grow
 counted_log.py  how many records are between two offsets: neither control records nor gaps
 lag.py        how far groups are behind, and when they catch up
 reset_plan.py what a reset of committed offsets would change
+holding_back.py  which open transactions hold back which partitions, and which groups wait for them
+transaction_timeline.py  what has become of a transactional id, from its records
+hanging.py    which open transactions nobody ends, and why
 in_sync.py    which followers are behind, since when, and when they leave the in-sync set
 differences.py  two states of one thing, field by field
 metadata_records.py  records of the metadata log as rows, and what each is about
+configurations.py  where values of properties come from, and what they would be otherwise
+documentation.py  documentation of properties as text
 visible_text.py  text with what cannot be seen made visible
 json_text.py  JSON as it is written, with all digits of its numbers
 payload_forms.py  keys and values as JSON, text or hex

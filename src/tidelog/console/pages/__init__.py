@@ -7,6 +7,11 @@ messages.py      records of a topic, of one or several partitions, and live; one
 message_downloads.py  records as a file
 message_producing.py  produces a record
 brokers.py       brokers, their directories and versions
+transactions.py  all transactional ids, and which transactions hold back whom
+transaction.py   one transactional id: state, timeline, partitions; ends its transaction
+hanging_transactions.py  looks for transactions that no coordinator ends, and ends them
+producers.py     the producers that the leader of a partition remembers
+open_transactions.py, transaction_log.py  what the former read
 configs.py       properties of topics, brokers, groups and the cluster, and changing them
 metadata.py      the metadata log, record by record, and who leads the quorum
 """
@@ -20,13 +25,17 @@ from fastapi import APIRouter
 from tidelog.console.pages import (
     brokers,
     configs,
+    hanging_transactions,
     message_downloads,
     message_producing,
     messages,
     metadata,
     overview,
+    producers,
     topic,
     topics,
+    transaction,
+    transactions,
 )
 
 ROUTERS: Sequence[APIRouter] = (
@@ -38,5 +47,9 @@ ROUTERS: Sequence[APIRouter] = (
     message_producing.router,
     brokers.router,
     metadata.router,
+    transactions.router,
+    transaction.router,
+    hanging_transactions.router,
+    producers.router,
     configs.router,
 )
