@@ -13,6 +13,7 @@ parts.py       what the modules of pages have in common
 replies.py     values as JSON, failures as sentences
 pages/         one module for each page: what it reads from the cluster, and what it changes
 records/       reading records for a page, within bounds: merged, filtered, live, as files
+lags/          reading how far groups are behind
 findings/      pure: what readings mean, such as rates, lag, who holds back whom, and what needs attention
 static/        what runs in the browser: js/ (one module for each page), css/, vendor/
 """

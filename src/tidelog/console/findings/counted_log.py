@@ -28,7 +28,7 @@ class RangeCount(NamedTuple):
     aborted: int
 
 
-class _Place(NamedTuple):
+class _KnownRange(NamedTuple):
     offset: int
     last_offset: int
 
@@ -41,11 +41,11 @@ class CountedLog:
         self.end = start
         self._most_holes = most_holes
         # In the order of the log. Ranges of one list do not overlap.
-        self._control: list[_Place] = []
-        self._gaps: list[_Place] = []
-        self._aborted: list[_Place] = []
+        self._control: list[_KnownRange] = []
+        self._gaps: list[_KnownRange] = []
+        self._aborted: list[_KnownRange] = []
         # Of transactions whose end is not known yet, by producer id.
-        self._undecided: dict[int, list[_Place]] = {}
+        self._undecided: dict[int, list[_KnownRange]] = {}
         self._undecided_count = 0
 
     def extend(self, runs: Iterable[OutlineRun]) -> None:
@@ -67,7 +67,7 @@ class CountedLog:
         return RangeCount(max(0, end - first) - control - gaps, control, gaps, _total(self._aborted, first, end))
 
     def _add(self, run: OutlineRun) -> None:
-        place = _Place(run.offset, run.last_offset)
+        place = _KnownRange(run.offset, run.last_offset)
         if run.kind is RunKind.GAP:
             self._gaps.append(place)
         elif run.kind is RunKind.RECORDS:
@@ -103,11 +103,11 @@ class CountedLog:
         }
         self._undecided_count = len(self._open_places())
 
-    def _open_places(self) -> list[_Place]:
+    def _open_places(self) -> list[_KnownRange]:
         return [place for ranges in self._undecided.values() for place in ranges]
 
 
-def _total(ranges: list[_Place], first: int, end: int) -> int:
+def _total(ranges: list[_KnownRange], first: int, end: int) -> int:
     """How many offsets from `first` up to `end` are in these ranges."""
     begin = bisect_left(ranges, first, key=lambda place: place.last_offset)
     behind = bisect_right(ranges, end - 1, key=lambda place: place.offset)
