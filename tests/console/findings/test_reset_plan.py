@@ -17,6 +17,7 @@ from tidelog.console.findings.reset_plan import (
     parse_partitions,
     plan_reset,
     what_has_changed,
+    who_is_there,
 )
 from tidelog.model.ids import TopicPartition
 
@@ -130,6 +131,25 @@ def test_many_changes_are_counted() -> None:
     assert said is not None
     assert said.count("was at 1") == 3
     assert "and 2 more" in said
+
+
+@pytest.mark.parametrize(
+    ("state", "members", "part"),
+    [
+        ("Stable", ["worker at /10.0.0.7"], "has 1 member: worker at /10.0.0.7. Only"),
+        ("Stable", ["a", "b", "c", "d", "e"], "has 5 members: a; b; c; and 2 more. Only"),
+        ("PreparingRebalance", [], "in the state PreparingRebalance"),
+    ],
+)
+def test_a_group_with_members_is_not_changed(state: str, members: list[str], part: str) -> None:
+    said = who_is_there(state, members)
+    assert said is not None
+    assert part in said
+
+
+@pytest.mark.parametrize("state", ["Empty", "Dead"])
+def test_a_group_without_members_may_be_changed(state: str) -> None:
+    assert who_is_there(state, []) is None
 
 
 @pytest.mark.parametrize(

@@ -131,28 +131,48 @@ def _planned(wish: ResetWish, partition: TopicPartition, now: int | None, marks:
     return PlannedOffset(partition=partition, now=now, then=then, wanted=wanted, clamp=clamp)
 
 
+def who_is_there(state: str, members: Sequence[str]) -> str | None:
+    """Why the offsets of a group cannot be changed now, and what to do about it; None if they can be."""
+    if members:
+        one = len(members) == 1
+        return (
+            f"The group has {len(members):,} {'member' if one else 'members'}: {_some(members)}. Only a group without "
+            f"members can be changed: stop {'it' if one else 'them'} first. A member that was killed leaves when its "
+            "session times out."
+        )
+    if state not in ("Empty", "Dead"):
+        return f"The group is in the state {state}. Only a group without members, in the state Empty, can be changed."
+    return None
+
+
+def other_offsets(expected: Mapping[TopicPartition, int | None], committed: Mapping[TopicPartition, int]) -> str | None:
+    """Which committed offsets are others than those that somebody has seen, as a sentence."""
+    moved = [
+        f"{partition} was at {_shown(offset)} and is at {_shown(committed.get(partition))}"
+        for partition, offset in sorted(expected.items())
+        if committed.get(partition) != offset
+    ]
+    if not moved:
+        return None
+    return f"The committed offsets are others than those that were shown: {_some(moved)}. Nothing was changed."
+
+
 def what_has_changed(
     reset: Mapping[TopicPartition, CheckedOffset],
     committed: Mapping[TopicPartition, int],
     marks: Mapping[TopicPartition, LogMarks],
 ) -> str | None:
     """Why a reset cannot be done as it was shown, as a sentence; None if it can be."""
-    moved = [
-        f"{partition} was at {_shown(wanted.expected)} and is at {_shown(committed.get(partition))}"
-        for partition, wanted in sorted(reset.items())
-        if committed.get(partition) != wanted.expected
-    ]
-    if moved:
-        return (
-            f"The committed offsets are others than in the preview: {_some(moved)}. Nothing was changed: preview again."
-        )
+    moved = other_offsets({partition: wanted.expected for partition, wanted in reset.items()}, committed)
+    if moved is not None:
+        return f"{moved} Preview again."
     outside = [
         f"{partition} has {at.start} to {at.end} instead of {wanted.offset}"
         for partition, wanted in sorted(reset.items())
         if (at := marks.get(partition)) is not None and not at.start <= wanted.offset <= at.end
     ]
     if outside:
-        return f"The logs are others than in the preview: {_some(outside)}. Nothing was changed: preview again."
+        return f"The logs are others than those that were shown: {_some(outside)}. Nothing was changed. Preview again."
     unknown = [str(partition) for partition in sorted(reset) if partition not in marks]
     if unknown:
         return f"There is no leader, or no such partition, of {_some(unknown)}. Nothing was changed."
