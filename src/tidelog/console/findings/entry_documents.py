@@ -80,19 +80,21 @@ def details_of(topic: str, partition: int, entry: RecordEntry, form: Form) -> Do
 
 
 def _record_row(topic: str, entry: RecordEntry, form: Form) -> Document:
+    """A record of a coordinator that can be read has a sentence instead of a key and a value."""
+    found = coordinator_records.readable(topic, entry.key, entry.value)
+    is_readable = isinstance(found, ReadableRecord)
     return {
         "kind": "record",
         "time_ms": entry.timestamp_ms,
-        "key": in_line(entry.key, form, ROW_BYTES),
-        "value": in_line(entry.value, form, ROW_BYTES),
+        "key": None if is_readable else in_line(entry.key, form, ROW_BYTES),
+        "value": None if is_readable else in_line(entry.value, form, ROW_BYTES),
         "headers": len(entry.headers),
         "outcome": None if entry.outcome is None else entry.outcome.value,
-        "readable": _readable_row(topic, entry),
+        "readable": _readable_row(found),
     }
 
 
-def _readable_row(topic: str, entry: RecordEntry) -> Json:
-    found = coordinator_records.readable(topic, entry.key, entry.value)
+def _readable_row(found: ReadableRecord | UnknownRecord | None) -> Json:
     match found:
         case None:
             return None

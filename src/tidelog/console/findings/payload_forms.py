@@ -14,8 +14,10 @@ from tidelog.console.replies import Json
 
 # A zero byte, then the id of the schema in four, then the data.
 _SCHEMA_PREFIX = 5
+# Ids are given one after the other; larger numbers are something else.
+_LARGEST_SCHEMA_ID = 1 << 24
 # More of that in what should be text, and it is not.
-_MOST_UNSEEN = 0.1
+_MOST_UNSEEN = 0.3
 _HEX_IN_LINE = 64
 _HEX_COLUMNS = 16
 # Sizes of the numbers that serializers of Java write.
@@ -46,8 +48,8 @@ def schema_id(data: bytes) -> int | None:
     """The id in front of what Confluent's serializers write; ids begin with 1."""
     if len(data) <= _SCHEMA_PREFIX or data[0] != 0:
         return None
-    number = int.from_bytes(data[1:_SCHEMA_PREFIX], "big", signed=True)
-    return number if number > 0 else None
+    number = int.from_bytes(data[1:_SCHEMA_PREFIX], "big")
+    return number if 0 < number < _LARGEST_SCHEMA_ID else None
 
 
 def _document(data: bytes | None, form: Form, most_bytes: int, *, in_one_line: bool) -> dict[str, Json]:

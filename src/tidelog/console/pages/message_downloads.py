@@ -28,7 +28,7 @@ from tidelog.console.records.downloads import (
 from tidelog.console.records.filtering import RecordTester
 from tidelog.console.records.places import ReadPlace, Start, look_at, positions_at
 from tidelog.console.records.portions import PortionReading, ReadBounds, newer_reading
-from tidelog.console.replies import NOT_FOUND, ConsoleRefusal, Json, reply
+from tidelog.console.replies import ConsoleRefusal, Json, reply
 from tidelog.model.ids import TopicPartition
 
 router = APIRouter()
@@ -73,8 +73,12 @@ async def download(
     records: Annotated[int, Query(ge=1, le=MOST_RECORDS)] = _RECORDS,
     mib: Annotated[int, Query(ge=1, le=MOST_MIB)] = _MIB,
     id: Annotated[str, Query(max_length=64)] = "",
+    check: bool = False,
 ) -> Response:
-    """At most so many records, and so many MiB of keys, values and headers. How it has ended is kept under `id`."""
+    """At most so many records, and so many MiB of keys, values and headers. How it has ended is kept under `id`.
+
+    With `check` nothing is sent but the name of the file: a browser shows no sentence for a download that is refused.
+    """
     if start is Start.END:
         raise ConsoleRefusal("a download begins at the beginning, an offset, a time or positions, and goes to the end")
     downloads = _downloads(request)
@@ -92,6 +96,8 @@ async def download(
     await browser.page(TopicPartition(topic, first), positions[first], max_entries=1, max_bytes=1)
     reading = newer_reading(browser, place, positions, wanted, _BOUNDS)
     name = _file_name(place, start, positions, time, format)
+    if check:
+        return reply({"name": name})
     if id:
         downloads.ends.begin(id)
     file = RecordsFile(encoder, DownloadLimits(records=records, bytes=mib << 20))
@@ -117,13 +123,14 @@ async def _pieces(downloads: _Downloads, name: str, reading: PortionReading, fil
 
 @router.get("/messages/download/end")
 async def download_end(request: Request, id: str) -> Response:
+    """Not known are those that have not begun yet, and those of long ago."""
     try:
         end = _downloads(request).ends[id]
     except KeyError:
-        raise ConsoleRefusal("this download is not known, or too long ago", NOT_FOUND) from None
+        return reply({"state": "unknown"})
     if end is None:
-        return reply({"running": True})
-    return reply({"running": False, **_end_document(end)})
+        return reply({"state": "running"})
+    return reply({"state": "ended", **_end_document(end)})
 
 
 def _end_document(end: DownloadEnd) -> dict[str, Json]:

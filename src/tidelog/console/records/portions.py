@@ -220,9 +220,9 @@ class PortionReading:
             if not self._ready:
                 self._last = PortionEnd.LOG
                 return batch
-            _, number, log = heapq.heappop(self._ready)
+            _, _, log = heapq.heappop(self._ready)
             entry = log.entries.popleft()
-            batch.append(PlacedEntry(number, entry))
+            batch.append(PlacedEntry(log.number, entry))
             size += size_of(entry)
             self._put_back(log)
         return batch
@@ -238,7 +238,9 @@ class PortionReading:
     def _put_back(self, log: DirectedLog) -> None:
         if log.entries:
             at = log.head_time()
-            heapq.heappush(self._ready, (-at if self._newest_first else at, log.number, log))
+            # What is as old as each other has the same order both ways.
+            sign = -1 if self._newest_first else 1
+            heapq.heappush(self._ready, (sign * at, sign * log.number, log))
         elif not log.is_done:
             self._waiting.append(log)
 
