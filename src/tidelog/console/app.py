@@ -87,7 +87,6 @@ def _application(parts: ConsoleParts) -> FastAPI:
         api.add_api_route(f"/{place}", _shell, methods=["GET", "HEAD"], include_in_schema=False)
         api.add_api_route(f"/{place}/{{rest:path}}", _shell, methods=["GET", "HEAD"], include_in_schema=False)
     api.add_api_route("/{rest:path}", _no_such_page, methods=["GET", "HEAD"], include_in_schema=False)
-    api.add_api_route("/{rest:path}", _no_such_page, methods=["GET", "HEAD"], include_in_schema=False)
     return api
 
 
@@ -111,11 +110,6 @@ async def _shell() -> Response:
 
 async def _no_such_page() -> Response:
     """The frame of all pages, which says so and leads to those that there are."""
-    return FileResponse(STATIC / "index.html", NOT_FOUND, headers=_ASK_AGAIN)
-
-
-async def _no_such_page() -> Response:
-    """The page says it, with the navigation beside it."""
     return FileResponse(STATIC / "index.html", NOT_FOUND, headers=_ASK_AGAIN)
 
 
