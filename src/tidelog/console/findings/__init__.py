@@ -11,6 +11,7 @@ in_sync.py    which followers are behind, since when, and when they leave the in
 differences.py  two states of one thing, field by field
 metadata_records.py  records of the metadata log as rows, and what each is about
 configurations.py  where values of properties come from, and what they would be otherwise
+security_words.py  why users, ACLs and quotas are not told; ACLs as texts
 documentation.py  documentation of properties as text
 visible_text.py  text with what cannot be seen made visible
 json_text.py  JSON as it is written, with all digits of its numbers

@@ -21,6 +21,7 @@ from tidelog.client.admin import (
 from tidelog.client.browsing import MetadataLogUnavailable
 from tidelog.console.findings.configurations import ConfiguredKind, cluster_properties, own_value, properties_of
 from tidelog.console.findings.differences import cut
+from tidelog.console.pages.changes import until_seen
 from tidelog.console.parts import ConsoleParts, Parts
 from tidelog.console.replies import CONFLICT, EXPECTED_FAILURES, FORBIDDEN, NOT_FOUND, ConsoleRefusal, Json, reply
 from tidelog.metadata.image import ConfiguredResource
@@ -32,9 +33,6 @@ _SetProperties: TypeAlias = dict[ConfiguredResource, Mapping[str, str | None]]
 # Of a value in a list.
 _SHORT = 200
 
-# A broker knows of a change that the controller has stored when it has read the metadata log so far.
-_SEEN_SECONDS = 2.0
-_LOOK_EACH_SECONDS = 0.05
 _LONGEST_VALUE = 100_000
 _NOT_SHOWN = "(not shown)"
 
@@ -152,21 +150,18 @@ async def _alter(admin: Admin, wanted: PropertyChange, value: str | None) -> Api
 
 
 async def _seen(admin: Admin, wanted: PropertyChange, value: str | None, before: ConfigEntry | None) -> None:
-    """Wait until a broker shows the change, but not for long: whoever looks again later will see it."""
     was = own_value(wanted.kind, before)
     if value is None and not was[0]:
         return
-    try:
-        async with asyncio.timeout(_SEEN_SECONDS):
-            while True:
-                now = own_value(
-                    wanted.kind, await _one(admin, wanted.kind, wanted.name, wanted.property, of_broker=False)
-                )
-                if now[0] == (value is not None) and (now != was or value is None or now[1] in (None, value.strip())):
-                    return
-                await asyncio.sleep(_LOOK_EACH_SECONDS)
-    except TimeoutError:
-        return
+
+    async def is_seen() -> bool:
+        entry = await _one(admin, wanted.kind, wanted.name, wanted.property, of_broker=False)
+        now = own_value(wanted.kind, entry)
+        if now[0] != (value is not None):
+            return False
+        return now != was or value is None or now[1] in (None, value.strip())
+
+    await until_seen(is_seen)
 
 
 async def _described(admin: Admin, kind: ConfiguredKind, name: str) -> dict[str, Json]:
