@@ -7,12 +7,18 @@ messages.py      records of a topic, of one or several partitions, and live; one
 message_downloads.py  records as a file
 message_producing.py  produces a record
 brokers.py       brokers, their directories and versions
+groups.py        all groups, with their lag
+group.py         one group: members, lag of each partition, when it catches up
+group_changes.py resets and deletes committed offsets, deletes groups
 transactions.py  all transactional ids, and which transactions hold back whom
 transaction.py   one transactional id: state, timeline, partitions; ends its transaction
 hanging_transactions.py  looks for transactions that no coordinator ends, and ends them
 producers.py     the producers that the leader of a partition remembers
 open_transactions.py, transaction_log.py  what the former read
 configs.py       properties of topics, brokers, groups and the cluster, and changing them
+security.py      users of SCRAM, and quotas
+acls.py          who may do what
+changes.py       waiting until a change can be seen
 metadata.py      the metadata log, record by record, and who leads the quorum
 """
 
@@ -23,8 +29,12 @@ from collections.abc import Sequence
 from fastapi import APIRouter
 
 from tidelog.console.pages import (
+    acls,
     brokers,
     configs,
+    group,
+    group_changes,
+    groups,
     hanging_transactions,
     message_downloads,
     message_producing,
@@ -32,6 +42,7 @@ from tidelog.console.pages import (
     metadata,
     overview,
     producers,
+    security,
     topic,
     topics,
     transaction,
@@ -47,9 +58,14 @@ ROUTERS: Sequence[APIRouter] = (
     message_producing.router,
     brokers.router,
     metadata.router,
+    groups.router,
+    group.router,
+    group_changes.router,
     transactions.router,
     transaction.router,
     hanging_transactions.router,
     producers.router,
     configs.router,
+    security.router,
+    acls.router,
 )
