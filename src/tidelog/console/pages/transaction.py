@@ -152,8 +152,7 @@ def timeline_document(found: OldRecords) -> dict[str, Json]:
     return {
         "entries": [_entry(each) for each in reversed(shown)],
         "older_before": older_before,
-        "since": found.since,
-        "log_start": found.log_start,
+        "log": {"topic": found.partition.topic, "partition": found.partition.partition},
     }
 
 

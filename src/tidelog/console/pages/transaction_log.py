@@ -38,6 +38,7 @@ _BEHIND_THE_END = (1 << 63) - 1
 class OldRecords:
     """In the order of the log. All records of the id from `since` on are there; `log_start` is the log's own start."""
 
+    partition: TopicPartition
     records: list[TransactionRecord]
     since: int
     log_start: int
@@ -87,7 +88,13 @@ class TransactionLog:
         if len(self._records) == _MOST_KEPT:
             # Perhaps some were forgotten; the page shows that there are older ones.
             self._since = max(self._since, self._records[0].offset)
-        return OldRecords(records=list(self._records), since=self._since, log_start=self._log_start, end=self._next)
+        return OldRecords(
+            partition=partition,
+            records=list(self._records),
+            since=self._since,
+            log_start=self._log_start,
+            end=self._next,
+        )
 
     async def before(self, offset: int | None) -> OldRecords:
         """The last records in front of `offset`, or of the log: some more than are shown, or fewer if the bounds of
@@ -110,7 +117,7 @@ class TransactionLog:
             low = begin
             if reading.entries - already < _FEW_ENTRIES:
                 window = min(window * 8, _LARGEST_WINDOW)
-        return OldRecords(records=found, since=low, log_start=start, end=end)
+        return OldRecords(partition=partition, records=found, since=low, log_start=start, end=end)
 
     async def _follow(self, browser: LogBrowser, partition: TopicPartition, position: int) -> None:
         """Read on to the end; if that is too far, or the log has become another one, begin again."""

@@ -1,0 +1,40 @@
+// Who holds back whom, as a sentence with links.
+import { html } from '../lib/html.js';
+import { count, duration, plural } from '../lib/format.js';
+import { path } from '../lib/router.js';
+import { visible } from '../lib/visible.js';
+
+const NAMED = 5;
+
+// [a, b, c] as "a, b and c"; of many, so many and how many more.
+function listed(items) {
+  const shown = items.slice(0, NAMED);
+  const more = items.length - shown.length;
+  const parts = more > 0 ? [...shown, `${count(more)} more`] : shown;
+  return parts.map((part, index) => html`${index === 0 ? '' : index === parts.length - 1 ? ' and ' : ', '}${part}`);
+}
+
+const partitionLink = ({ topic, partition, offset }) => html`<a href=${
+  `${path('topics', topic)}?view=messages&partition=${partition}&offset=${offset}`}>${visible(topic)}-${partition}</a>`;
+const groupLink = ({ id }) => html`<a href=${path('groups', id)}>${visible(id)}</a>`;
+
+export function HoldingBack({ holding, nowMs, linked = true }) {
+  const { partitions, waiting } = holding;
+  const offsets = partitions.reduce((sum, each) => sum + each.high_watermark - each.offset, 0);
+  const queue = partitions.filter((each) => each.queue > 0).length;
+  const waiters = waiting.filter((group) => group.has_members);
+  const absent = waiting.filter((group) => !group.has_members);
+  const name = holding.id === null
+    ? html`A transaction of producer id ${holding.producer_id}, which none of these transactional ids has,`
+    : html`Transaction ${linked ? html`<a href=${path('transactions', holding.id)}>${visible(holding.id)}</a>` : visible(holding.id)}`;
+  return html`<p>
+    <strong>${name} holds back the last stable offset of ${listed(partitions.map(partitionLink))}${
+  holding.start_ms === null ? '' : html` since ${duration(Math.max(0, nowMs - holding.start_ms))}`}</strong>.
+    Readers of committed records stop there, ${plural(offsets, 'offset', 'offsets')} before the high watermark${partitions.length > 1 ? ', all partitions together' : ''}.${' '}
+    ${waiters.length > 0 && html`${waiters.length === 1 ? 'Group' : 'Groups'} ${listed(waiters.map(groupLink))} ${waiters.length === 1 ? 'waits' : 'wait'}.${' '}`}
+    ${absent.length > 0 && html`${absent.length === 1 ? 'Group' : 'Groups'} ${listed(absent.map(groupLink))} would wait, but ${absent.length === 1 ? 'has' : 'have'} no members.${' '}`}
+    ${waiting.length === 0 && html`No group waits for it now.${' '}`}
+    ${queue > 0 && html`When it ends, other open transactions hold ${queue === 1 ? 'one of the partitions' : `${count(queue)} of the partitions`} back.${' '}`}
+    ${holding.id === null && html`If no coordinator knows it, it hangs: look for it below.`}
+  </p>`;
+}
