@@ -24,18 +24,18 @@ _NOTHING = "none"
 _EMPTY = "empty"
 
 
-class Mark(StrEnum):
+class ChangeMark(StrEnum):
     ADDED = "+"
     REMOVED = "-"
     CHANGED = "→"
     SAME = "="
 
 
-class Field(NamedTuple):
+class FieldDifference(NamedTuple):
     """One field in both states. A text is None where the field does not exist; `gone` and `come` are the elements that
     a list has lost and got."""
 
-    mark: Mark
+    mark: ChangeMark
     name: str
     before: str | None
     after: str | None
@@ -55,7 +55,7 @@ class Field(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    fields: tuple[Field, ...]
+    fields: tuple[FieldDifference, ...]
     # How many more there are than are shown.
     left_out: int
 
@@ -68,7 +68,7 @@ def difference(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None
     fields = list(_fields(before, after))
     shown = fields
     if len(fields) > MOST_FIELDS:
-        shown = [field for field in fields if field.mark is not Mark.SAME][:MOST_FIELDS]
+        shown = [field for field in fields if field.mark is not ChangeMark.SAME][:MOST_FIELDS]
     return Difference(fields=tuple(shown), left_out=len(fields) - len(shown))
 
 
@@ -76,7 +76,7 @@ def in_words(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) 
     """The same in one line, as a list of records shows it."""
     if before is None and after is None:
         return ""
-    fields = [field for field in _fields(before, after) if field.mark is not Mark.SAME]
+    fields = [field for field in _fields(before, after) if field.mark is not ChangeMark.SAME]
     if before is None or after is None:
         whole = [f"{field.name} {_short(text)}" for field in fields if (text := _worth_telling(field)) is not None]
         return _joined("new" if before is None else "removed", whole)
@@ -107,15 +107,15 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most]} … and {len(text) - most:,} more characters"
 
 
-def _change(field: Field) -> str:
-    if field.mark is Mark.ADDED:
+def _change(field: FieldDifference) -> str:
+    if field.mark is ChangeMark.ADDED:
         return f"+ {field.name} {_short(field.after)}"
-    if field.mark is Mark.REMOVED:
+    if field.mark is ChangeMark.REMOVED:
         return f"- {field.name} {_short(field.before)}"
     return f"{field.name} {_short(field.before)} → {_short(field.after)}"
 
 
-def _worth_telling(field: Field) -> str | None:
+def _worth_telling(field: FieldDifference) -> str | None:
     """What a new or removed thing is like: neither numbers that only tell it from others, nor what it does not have,
     nor what needs more than a line."""
     text = field.after if field.before is None else field.before
@@ -142,9 +142,11 @@ def _joined(first: str, parts: Sequence[str]) -> str:
     return text + (f"; and {more:,} more" if more > 0 else "")
 
 
-def _fields(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None, prefix: str = "") -> list[Field]:
+def _fields(
+    before: Mapping[str, Any] | None, after: Mapping[str, Any] | None, prefix: str = ""
+) -> list[FieldDifference]:
     old, new = before or {}, after or {}
-    found: list[Field] = []
+    found: list[FieldDifference] = []
     for name in dict.fromkeys((*old, *new)):
         was, now, full = old.get(name), new.get(name), f"{prefix}{name}"
         if any(isinstance(each, Mapping) and each for each in (was, now)) and all(
@@ -152,13 +154,15 @@ def _fields(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None, p
         ):
             found += _fields(was, now, f"{full}.")
         elif name not in new:
-            found.append(Field(Mark.REMOVED, full, plain_text(was), None))
+            found.append(FieldDifference(ChangeMark.REMOVED, full, plain_text(was), None))
         elif name not in old:
-            found.append(Field(Mark.ADDED, full, None, plain_text(now)))
+            found.append(FieldDifference(ChangeMark.ADDED, full, None, plain_text(now)))
         elif was == now:
-            found.append(Field(Mark.SAME, full, plain_text(was), plain_text(now)))
+            found.append(FieldDifference(ChangeMark.SAME, full, plain_text(was), plain_text(now)))
         else:
-            found.append(Field(Mark.CHANGED, full, plain_text(was), plain_text(now), *_elements(was, now)))
+            found.append(
+                FieldDifference(ChangeMark.CHANGED, full, plain_text(was), plain_text(now), *_elements(was, now))
+            )
     return found
 
 

@@ -39,10 +39,10 @@ Offset = Annotated[int, Query(ge=0, le=_LAST_OFFSET)]
 
 @router.get("/metadata/live")
 async def live(parts: Parts) -> Response:
-    return parts.feeds.stream("metadata", lambda: _Reader(parts).read, _PACE)
+    return parts.feeds.stream("metadata", lambda: MetadataReader(parts).read, _PACE)
 
 
-class _Reader:
+class MetadataReader:
     """Reads each record once, however many watch."""
 
     def __init__(self, parts: ConsoleParts) -> None:

@@ -176,7 +176,7 @@ async def quotas(parts: Parts) -> Response:
     )
 
 
-class QuotaChange(BaseModel):
+class WantedQuotas(BaseModel):
     """A name that is None is the default of its type; a value that is None removes the quota."""
 
     entity: dict[str, Annotated[str, Field(max_length=_LONGEST_NAME)] | None] = Field(min_length=1, max_length=2)
@@ -184,7 +184,7 @@ class QuotaChange(BaseModel):
 
 
 @router.post("/security/quotas/change")
-async def change_quotas(parts: Parts, wanted: QuotaChange) -> Response:
+async def change_quotas(parts: Parts, wanted: WantedQuotas) -> Response:
     entity = quota_entity(wanted.entity.items())
     problem = entity_refusal(entity)
     for key, value in wanted.values.items():
