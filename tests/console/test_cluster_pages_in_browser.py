@@ -10,7 +10,7 @@ from support.console_clusters import Cluster, ClusterKind
 from support.console_content import COMPACTED, HOSTILE, ORDERS, ORDERS_IN_PARTITION, PAYMENTS, fill
 from support.console_process import ConsoleOfTest
 
-from tidelog.sync import Producer
+from tidelog.sync import Admin, Producer
 
 PLACES = ("/", "/topics", f"/topics/{PAYMENTS}", f"/topics/{ORDERS}?partition=1", "/brokers", "/brokers/1")
 
@@ -30,7 +30,7 @@ def test_the_overview_shows_brokers_quorum_and_partitions(
     expect(brokers.get_by_text("answers", exact=True)).to_have_count(nodes_of(any_cluster))
     quorum = page.get_by_role("region", name="Metadata quorum")
     expect(quorum.get_by_role("row")).to_have_count(1 + nodes_of(any_cluster))
-    expect(quorum.get_by_text("leader", exact=True)).to_have_count(1)
+    expect(quorum.get_by_role("cell", name="leader")).to_have_count(1)
     # Of fill(): it stays open, so readers wait for it.
     attention = page.get_by_role("region", name="Attention")
     expect(attention.get_by_text(re.compile("been open for more than 10 s"))).to_be_visible()
@@ -62,7 +62,7 @@ def test_topics_are_listed_filtered_and_sorted(any_cluster: Cluster, console: Co
     # The choice is in the address, so that it can be bookmarked.
     expect(page).to_have_url(re.compile(r"/topics\?show=all$"))
     expect(names.first).to_have_text("__consumer_offsets")
-    page.get_by_role("button", name="Topic").click()
+    page.get_by_role("button", name="Topic", exact=True).click()
     expect(names.first).not_to_have_text("__consumer_offsets")
     page.get_by_role("link", name=HOSTILE, exact=True).click()
     expect(page.get_by_role("heading", level=1)).to_have_text(f"Topic {HOSTILE}")
@@ -126,6 +126,54 @@ def test_brokers_have_directories_and_versions(any_cluster: Cluster, console: Co
     expect(directories.locator("td[data-label='Size of logs']")).to_have_text(re.compile("B$"))
     page.get_by_text(re.compile("The [0-9]+ APIs that it serves")).click()
     expect(page.get_by_role("cell", name="DescribeTopicPartitions")).to_be_visible()
+
+
+def test_a_topic_is_created_grown_and_deleted(
+    any_cluster: Cluster, console: ConsoleOfTest, page: Page, page_faults: PageFaults
+) -> None:
+    page_faults.expect("/api/topics/create: 409")
+    name = f"made-here-{any_cluster.name.replace(' ', '-')}"
+    page.goto(f"{console(any_cluster)}/topics")
+    page.get_by_role("button", name="Create …").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Name", exact=True).fill(name)
+    dialog.get_by_label("Partitions").fill("2")
+    dialog.get_by_label("Configuration").fill("retention.ms=nonsense")
+    dialog.get_by_role("button", name="Create").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("retention.ms")
+    dialog.get_by_label("Configuration").fill("cleanup.policy=compact")
+    dialog.get_by_role("button", name="Create").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(f"Topic {name}")
+    expect(page.get_by_text("compact", exact=True)).to_be_visible()
+    page.get_by_role("button", name="Add partitions …").click()
+    dialog.get_by_label("Partitions").fill("5")
+    dialog.get_by_role("button", name="Add").click()
+    expect(page.get_by_role("region", name="Partitions", exact=True).get_by_role("row")).to_have_count(6)
+    with Admin(any_cluster.bootstrap_servers) as admin:
+        assert len(admin.raise_any(admin.describe_topics([name]))[name].partitions) == 5
+        page.get_by_role("button", name="Delete …").click()
+        expect(dialog.get_by_role("button", name="Delete")).to_be_disabled()
+        dialog.get_by_label("Type the name").fill(name)
+        dialog.get_by_role("button", name="Delete").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Topics")
+        assert name not in {each.name for each in admin.list_topics()}
+
+
+def test_a_console_that_only_reads_offers_no_changes(
+    one_node: Cluster, console: ConsoleOfTest, page: Page, page_faults: PageFaults
+) -> None:
+    fill(one_node)
+    page_faults.expect("POST")
+    address = console(one_node, "--read-only")
+    page.goto(f"{address}/topics")
+    expect(page.get_by_role("link", name=ORDERS, exact=True)).to_be_visible()
+    expect(page.get_by_text("read-only", exact=True)).to_be_visible()
+    expect(page.get_by_role("button", name="Create …")).to_have_count(0)
+    page.goto(f"{address}/topics/{ORDERS}")
+    expect(page.get_by_role("region", name="Segments")).to_be_visible()
+    expect(page.get_by_role("button", name="Delete …")).to_have_count(0)
+    refused = page.evaluate("fetch('/api/topic/delete', {method: 'POST', body: '{}'}).then((reply) => reply.status)")
+    assert refused == 403
 
 
 @pytest.mark.parametrize("missing", ["/topics/no-such-topic", "/brokers/77", "/nothing-of-the-kind"])

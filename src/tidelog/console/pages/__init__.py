@@ -3,6 +3,7 @@
 overview.py      brokers, quorum, rates and latencies, what needs attention
 topics.py        all topics, with rates and sizes
 topic.py         one topic: replicas, leader epochs, the in-sync set, segments
+topic_changes.py creates topics, adds partitions, deletes topics
 messages.py      records of a topic, of one or several partitions, and live; one record
 message_downloads.py  records as a file
 message_producing.py  produces a record
@@ -44,6 +45,7 @@ from tidelog.console.pages import (
     producers,
     security,
     topic,
+    topic_changes,
     topics,
     transaction,
     transactions,
@@ -53,6 +55,7 @@ ROUTERS: Sequence[APIRouter] = (
     overview.router,
     topics.router,
     topic.router,
+    topic_changes.router,
     messages.router,
     message_downloads.router,
     message_producing.router,

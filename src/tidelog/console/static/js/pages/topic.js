@@ -7,6 +7,7 @@ import { Card, Facts, Heading, Problem, Table, Tabs, Tag, Waiting } from '../lib
 import { Epochs } from '../drawings/epochs.js';
 import { Gauges } from '../drawings/gauge.js';
 import { Segments } from '../drawings/segments.js';
+import { AddPartitions, DeleteTopic } from './topic_changes.js';
 
 const UNLIMITED = '-1';
 
@@ -57,14 +58,21 @@ function Partition({ partition, details }) {
     <${Card} title="Segments"><${Segments} replicas=${details?.segments ?? []} /><//>`;
 }
 
-function Log({ data, shown, name }) {
+function Log({ data, shown, name, session }) {
+  const [dialog, setDialog] = useState(null);
+  const close = () => setDialog(null);
+  const mayChange = !session.read_only && !data.internal;
   const partition = data.partitions.find((each) => each.partition === shown);
   const table = useMemo(() => columns(name, shown), [name, shown]);
   return html`
-    <${Card} title="Topic"><${Facts} rows=${[
+    <${Card} title="Topic" actions=${mayChange && html`
+      <button type="button" class="quiet" onClick=${() => setDialog('partitions')}>Add partitions …</button>
+      <button type="button" class="quiet" onClick=${() => setDialog('delete')}>Delete …</button>`}><${Facts} rows=${[
     ['Id', html`<code>${data.id}</code>`], ['Partitions', count(data.partitions.length)],
     ['Written', rate(data.partitions.reduce((sum, each) => (each.rate === null ? sum : (sum ?? 0) + each.rate), null))],
   ]} /><${Settings} settings=${data.settings} name=${name} /><//>
+    ${dialog === 'partitions' && html`<${AddPartitions} name=${name} before=${data.partitions.length} onClose=${close} />`}
+    ${dialog === 'delete' && html`<${DeleteTopic} name=${name} id=${data.id} onClose=${close} />`}
     <${Card} title="Partitions" note=${data.left_out > 0 ? 'Offsets are asked for only of the partition that is shown.' : ''}>
       <${Table} label="Partitions" columns=${table} rows=${data.partitions} rowKey=${(row) => row.partition}
         rowClass=${(row) => (row.partition === shown ? 'chosen' : '')} /><//>
@@ -83,10 +91,10 @@ function Loaded({ load, name, ...properties }) {
   return html`<${loaded.component} ...${properties} />`;
 }
 
-function LogView({ name, shown }) {
+function LogView({ name, shown, session }) {
   const { data, failure } = useLive('topic/live', { name, partition: shown });
   return html`<${Problem} failure=${data && failure} />
-    ${!data ? html`<${Waiting} failure=${failure} />` : html`<${Log} data=${data} shown=${shown} name=${name} />`}`;
+    ${!data ? html`<${Waiting} failure=${failure} />` : html`<${Log} data=${data} shown=${shown} name=${name} session=${session} />`}`;
 }
 
 // The number of partitions, for the views that let choose one.
@@ -106,7 +114,7 @@ export function Topic({ name, query, session }) {
     { href: `${here}?view=messages`, label: 'Messages', current: view === 'messages' },
     { href: `${here}?view=producers&partition=${shown}`, label: 'Producers', current: view === 'producers' },
   ]} />
-    ${view === 'log' && html`<${LogView} name=${name} shown=${shown} />`}
+    ${view === 'log' && html`<${LogView} name=${name} shown=${shown} session=${session} />`}
     ${view === 'messages' && html`<${WithPartitions} name=${name}>${(partitions) => html`
       <${Loaded} load=${() => import('./messages.js')} name="Messages" topic=${name} partitions=${partitions} query=${query} session=${session} />`}<//>`}
     ${view === 'producers' && html`<${WithPartitions} name=${name}>${(partitions) => html`

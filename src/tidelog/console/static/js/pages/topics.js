@@ -1,10 +1,11 @@
 // Topics: all of them with their rates, and one of them.
-import { html, useMemo } from '../lib/html.js';
+import { html, useMemo, useState } from '../lib/html.js';
 import { useLive } from '../lib/api.js';
 import { bytes, count, rate } from '../lib/format.js';
 import { path, setQuery } from '../lib/router.js';
 import { Card, Problem, Table, Tag, Waiting } from '../lib/components.js';
 import { Topic } from './topic.js';
+import { CreateTopic } from './topic_changes.js';
 
 export const title = ({ rest }) => (rest ? `Topic ${rest}` : 'Topics');
 
@@ -30,7 +31,8 @@ const COLUMNS = [
   { key: 'size', label: 'Size', value: (row) => row.size, show: (row) => bytes(row.size), number: true },
 ];
 
-function Topics({ query }) {
+function Topics({ query, session }) {
+  const [creating, setCreating] = useState(false);
   const { data, failure } = useLive('topics/live');
   const shown = SHOWN[query.show] ? query.show : 'own';
   const rows = useMemo(() => (data ? data.topics.filter(SHOWN[shown].keep) : []), [data, shown]);
@@ -39,12 +41,14 @@ function Topics({ query }) {
     <${Problem} failure=${failure} />
     <${Card} title="All topics" note=${`${count(rows.length)} of ${count(data.topics.length)}`}
       actions=${html`<label>Show <select value=${shown} onChange=${(event) => setQuery({ show: event.target.value })}>
-        ${Object.entries(SHOWN).map(([key, { label }]) => html`<option key=${key} value=${key}>${label}</option>`)}</select></label>`}>
+        ${Object.entries(SHOWN).map(([key, { label }]) => html`<option key=${key} value=${key}>${label}</option>`)}</select></label>
+        ${!session.read_only && html` <button type="button" onClick=${() => setCreating(true)}>Create …</button>`}`}>
       <${Table} label="Topics" columns=${COLUMNS} rows=${rows} rowKey=${(row) => row.name}
         sorted=${{ key: 'name', down: false }} empty="There are no topics of this kind." />
-    <//>`}`;
+    <//>
+    ${creating && html`<${CreateTopic} onClose=${() => setCreating(false)} />`}`}`;
 }
 
 export default function TopicsPage({ rest, query, session }) {
-  return rest ? html`<${Topic} name=${rest} query=${query} session=${session} />` : html`<${Topics} query=${query} />`;
+  return rest ? html`<${Topic} name=${rest} query=${query} session=${session} />` : html`<${Topics} query=${query} session=${session} />`;
 }
