@@ -122,4 +122,6 @@ def _listen(host: str, port: int) -> socket.socket:
 
 def _address(listening: socket.socket) -> str:
     host, port = listening.getsockname()[:2]
+    # Every address of this machine: one by which it reaches itself.
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"

@@ -12,6 +12,8 @@ import typer
 from tidelog.cli.failures import CONSOLE_IS_MISSING, CommandFailure
 from tidelog.cli.session import BootstrapServer, CommandConfig, client_properties, run
 
+_EVERY_ADDRESS = ("0.0.0.0", "::", "")
+
 
 def console(
     bootstrap_server: BootstrapServer = None,
@@ -85,7 +87,8 @@ def console(
     def announce(address: str) -> None:
         place = address if token is None else f"{address}?token={quote(token, safe='')}"
         servers = settings.client["bootstrap.servers"]
-        sys.stdout.write(f"tidelog console of {servers}: {place}\nPress Ctrl-C to stop.\n")
+        elsewhere = "From elsewhere: with the name of this machine.\n" if host in _EVERY_ADDRESS else ""
+        sys.stdout.write(f"tidelog console of {servers}: {place}\n{elsewhere}Press Ctrl-C to stop.\n")
         sys.stdout.flush()
         if open_browser:
             import webbrowser
