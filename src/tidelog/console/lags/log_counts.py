@@ -22,7 +22,7 @@ from tidelog.network.client_connection import ConnectionProblem
 # In one Fetch.
 MOST_PARTITIONS_AT_ONCE = 200
 # So often one reading fetches.
-MOST_ROUNDS = 4
+MOST_ROUNDS = 8
 _PARTITION_BYTES = 1 << 18
 
 

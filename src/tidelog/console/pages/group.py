@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 
 from fastapi import APIRouter
@@ -50,6 +51,8 @@ MOST_MEMBERS = 500
 # Consumers commit every five seconds if nobody says otherwise: rates are those of several commits.
 _RATE_SECONDS = 30.0
 _MEASURED_SECONDS = 6.0
+# Of the plots: two minutes of a small cluster.
+MOST_POINTS = 80
 # What users have noted beside an offset.
 MOST_METADATA_CHARACTERS = 10_000
 
@@ -67,6 +70,7 @@ class GroupReader:
         self._holding = HoldingReader()
         self._consumed: Rates[TopicPartition] = Rates(_RATE_SECONDS)
         self._produced: Rates[TopicPartition] = Rates(_RATE_SECONDS)
+        self._points: deque[dict[str, Json]] = deque(maxlen=MOST_POINTS)
         self._began = time.monotonic()
 
     async def read(self) -> Json:
@@ -103,6 +107,7 @@ class GroupReader:
             "members": None if isinstance(described, GroupListing) else [_member(each) for each in _first(members)],
             "members_left_out": max(0, len(members) - MOST_MEMBERS),
             "total": self._total(lags) if committed else None,
+            "points": list(self._points),
             "partitions": rows,
             "partitions_left_out": len(partitions) - len(rows),
             "holding": None if holding is None else [holding_document(each) for each in holding],
@@ -129,6 +134,7 @@ class GroupReader:
             total, consumed_per_second=self._consumed_per_second(consumed), produced_per_second=produced
         )
         known = [lag for lag in lags.values() if lag is not None]
+        self._points.append({"at": time.time(), "lag": total.records, "consumed": consumed, "produced": produced})
         return {
             **total_document(total),
             "held": sum(lag.held for lag in known),
