@@ -29,7 +29,7 @@ _TOKEN = re.compile(
 )
 _SPACE = re.compile(r"[ \t\r\n]*+")
 # The beginning of a token that goes on behind the end.
-_BEGUN = re.compile(r'"[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*+\\?|[-+.0-9eE]+|[a-z]{1,5}|')
+_BEGUN = re.compile(r'"[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*+\\?|[-+.0-9eE]+|[a-z]{1,5}')
 _STEP = re.compile(r"""\.?(?:([^.\[\]"]+)|\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\])""")
 _CLOSES = {"}": "{", "]": "["}
 
@@ -108,25 +108,34 @@ def _tokens(text: str, *, is_cut: bool) -> Iterator[_JsonToken]:
     position = 0
     while wanted:
         found = _TOKEN.match(text, position)
-        if found is None:
-            rest = _SPACE.match(text, position)
-            assert rest is not None
-            if is_cut and _BEGUN.fullmatch(text, rest.end()):
-                if rest.end() < len(text):
-                    yield _JsonToken(text[rest.end() :], True, False)
-                return
-            raise _problem(text, rest.end(), wanted)
-        if is_cut and found.end() == len(text) and found["number"]:
-            # Its other digits may be behind the cut.
-            yield _JsonToken(found["number"], True, False)
+        if is_cut and (found is None or (found["number"] and _BEGUN.fullmatch(text, found.start("number")))):
+            # The end of the last token may be behind the cut, and so may more of a number.
+            yield from _begun_token(text, position, wanted)
             return
+        if found is None:
+            raise _problem(text, _behind_space(text, position), wanted)
         token, wanted = _step(text, found, opened, wanted)
         yield token
         position = found.end()
-    rest = _SPACE.match(text, position)
-    assert rest is not None
-    if rest.end() < len(text):
-        raise _problem(text, rest.end(), {"the end"})
+    end = _behind_space(text, position)
+    if end < len(text):
+        raise _problem(text, end, {"the end"})
+
+
+def _begun_token(text: str, position: int, wanted: set[str]) -> Iterator[_JsonToken]:
+    start = _behind_space(text, position)
+    if start == len(text):
+        return
+    is_possible = "value" in wanted or (text[start] == '"' and "name" in wanted)
+    if not is_possible or not _BEGUN.fullmatch(text, start):
+        raise _problem(text, start, wanted)
+    yield _JsonToken(text[start:], "value" in wanted, "value" not in wanted)
+
+
+def _behind_space(text: str, position: int) -> int:
+    found = _SPACE.match(text, position)
+    assert found is not None
+    return found.end()
 
 
 def _step(text: str, found: re.Match[str], opened: list[str], wanted: set[str]) -> tuple[_JsonToken, set[str]]:

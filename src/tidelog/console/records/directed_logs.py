@@ -52,13 +52,20 @@ class DirectedLog(ABC):
         self._page_bytes = page_bytes
         self._time: int | None = None
 
+    @property
+    def _came_from_newer(self) -> bool:
+        """Whether what is behind the next entry in the log is known already."""
+        return False
+
     @abstractmethod
     async def fill(self) -> None:
         """Read on: afterwards there are entries, or it is done."""
 
     def head_time(self) -> int:
-        """When the next entry was written. What has no time of its own has that of what follows it."""
+        """When the next entry was written. What has no time of its own has that of what is behind it in the log."""
         for entry in self.entries:
+            if self._came_from_newer and not isinstance(entry, RecordEntry | ControlEntry):
+                break
             if isinstance(entry, RecordEntry | ControlEntry):
                 self._time = entry.timestamp_ms
                 break
@@ -93,6 +100,10 @@ class OlderLog(DirectedLog):
         # A larger window before this position holds too much.
         self._largest = _LARGEST_GAP_WINDOW
         self.is_done = position <= start
+
+    @property
+    def _came_from_newer(self) -> bool:
+        return self._time is not None
 
     async def fill(self) -> None:
         while not self.entries and not self.is_done:

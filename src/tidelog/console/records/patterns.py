@@ -74,6 +74,11 @@ class PatternProcess:
     async def __aexit__(self, *_: object) -> None:
         await self.end()
 
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
     async def found(self, texts: Sequence[tuple[int, bytes]]) -> list[bool]:
         """For each text whether the pattern with this number is found in it. Raises PatternTooSlow."""
         if not texts:
