@@ -35,10 +35,11 @@ class PartitionReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownTransaction:
-    """What its coordinator knows of a producer id."""
+    """What its coordinator knows of a producer id. It will end the transaction in these partitions, and no others."""
 
     transactional_id: str
     start_ms: int | None
+    partitions: frozenset[TopicPartition]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +63,8 @@ class HeldPartition:
     """Readers of committed records stop at `offset`, although there are records up to `high_watermark`.
 
     `queue` are the producers of other open transactions, which hold the partition back when this one has ended.
+    `is_expected` is False if no coordinator was going to end the transaction here when it was asked: if that stays so,
+    it hangs.
     """
 
     partition: TopicPartition
@@ -69,11 +72,12 @@ class HeldPartition:
     high_watermark: int
     waiting: tuple[WaitingGroup, ...]
     queue: tuple[int, ...]
+    is_expected: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HoldingBack:
-    """One transaction. `transaction` is None if no coordinator knows the producer id: it may hang."""
+    """One transaction. `transaction` is None if no coordinator knows the producer id."""
 
     producer_id: int
     transaction: KnownTransaction | None
@@ -100,6 +104,7 @@ def who_holds_back(
             # What it has written is not committed itself yet: nobody could read further without the transaction.
             continue
         first, *others = opened
+        known = transactions.get(first.producer_id)
         held[first.producer_id].append(
             HeldPartition(
                 partition=partition,
@@ -107,6 +112,7 @@ def who_holds_back(
                 high_watermark=reading.high_watermark,
                 waiting=tuple(_waiting(partition, first.start_offset, everyone)),
                 queue=tuple(other.producer_id for other in others),
+                is_expected=known is not None and partition in known.partitions,
             )
         )
     found = [

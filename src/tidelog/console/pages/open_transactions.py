@@ -55,6 +55,8 @@ class OpenTransactions:
     """`producers` and `readings` are those of the partitions that have answered, `problems` of the others."""
 
     holding: list[HoldingBack]
+    # The partitions in which transactions hang, as it seems.
+    hanging: frozenset[TopicPartition]
     producers: Mapping[TopicPartition, tuple[ProducerState, ...]]
     readings: Mapping[TopicPartition, PartitionReading]
     problems: Mapping[TopicPartition, ApiError]
@@ -63,7 +65,8 @@ class OpenTransactions:
 
 
 class OpenTransactionsReader:
-    """It remembers the places of groups between readings."""
+    """It remembers the places of groups between readings, and what no coordinator knew: what has begun between two
+    questions of one reading is known in the next one."""
 
     def __init__(self, parts: ConsoleParts) -> None:
         self._parts = parts
@@ -72,13 +75,17 @@ class OpenTransactionsReader:
         self._groups: list[_CommittedOffsets] = []
         self._groups_told = True
         self._looks: dict[_Look, int] = {}
+        self._suspects: frozenset[tuple[TopicPartition, int, int]] = frozenset()
 
     async def read(
         self, admin: Admin, transactions: Mapping[int, KnownTransaction], partitions: Collection[TopicPartition]
     ) -> OpenTransactions:
         """Raises UnsupportedByBroker where brokers do not describe producers."""
         if not partitions:
-            return OpenTransactions(holding=[], producers={}, readings={}, problems={}, groups_told=True)
+            self._suspects = frozenset()
+            return OpenTransactions(
+                holding=[], hanging=frozenset(), producers={}, readings={}, problems={}, groups_told=True
+            )
         producers, stable, ends = await asyncio.gather(
             admin.describe_producers(partitions, timeout_ms=_PATIENCE_MS),
             admin.list_offsets(dict.fromkeys(partitions, LATEST), read_committed=True, timeout_ms=_PATIENCE_MS),
@@ -90,8 +97,17 @@ class OpenTransactionsReader:
         if held:
             await self._read_groups(admin, frozenset(held))
             holding = who_holds_back(readings, transactions, await self._places(held))
+        suspects = frozenset(
+            (held.partition, one.producer_id, held.offset)
+            for one in holding
+            for held in one.partitions
+            if not held.is_expected
+        )
+        hanging = frozenset(partition for partition, _, _ in suspects & self._suspects)
+        self._suspects = suspects
         return OpenTransactions(
             holding=holding,
+            hanging=hanging,
             producers={
                 partition: found
                 for partition, found in producers.items()
@@ -168,7 +184,7 @@ class _CommittedOffsets:
     offsets: Mapping[TopicPartition, int]
 
 
-def holding_document(holding: HoldingBack) -> dict[str, Json]:
+def holding_document(holding: HoldingBack, hanging: Collection[TopicPartition]) -> dict[str, Json]:
     known = holding.transaction
     partitions: list[Json] = [
         {
@@ -186,6 +202,7 @@ def holding_document(holding: HoldingBack) -> dict[str, Json]:
         "id": None if known is None else known.transactional_id,
         "start_ms": None if known is None else known.start_ms,
         "partitions": partitions,
+        "hangs": any(held.partition in hanging for held in holding.partitions),
         "waiting": [{"id": group.group_id, "has_members": group.has_members} for group in holding.waiting],
     }
 

@@ -76,7 +76,7 @@ class TransactionsReader:
             "now_ms": int(time.time() * 1000),
             "transactions": [_row(listing, descriptions.get(listing.transactional_id)) for listing in shown],
             "left_out": len(listed) - len(shown),
-            "holding": [holding_document(each) for each in found.holding],
+            "holding": [holding_document(each, found.hanging) for each in found.holding],
             "partitions_left_out": max(0, len(partitions) - MOST_PARTITIONS),
             "partitions_unknown": [str(partition) for partition in found.problems],
             "groups_told": found.groups_told,
@@ -108,7 +108,11 @@ def open_since(found: TransactionDescription) -> int | None:
 
 
 def known_transaction(found: TransactionDescription) -> KnownTransaction:
-    return KnownTransaction(transactional_id=found.transactional_id, start_ms=open_since(found))
+    return KnownTransaction(
+        transactional_id=found.transactional_id,
+        start_ms=open_since(found),
+        partitions=frozenset(found.partitions),
+    )
 
 
 def _row(listing: TransactionListing, found: TransactionDescription | None) -> dict[str, Json]:
