@@ -54,7 +54,9 @@ class FollowerWatch:
             behind = 0 if end is None or theirs is None else max(0, end - theirs)
             behind_for = now_ms - self._caught_up_at.get(broker, since)
             leaves_in = None
-            if broker in in_sync and behind_for > 0 and lag_time_max_ms is not None:
+            # Of a broker that has never answered nothing is known; its leader may reach it all the same.
+            is_known = theirs is not None or broker in self._caught_up_at
+            if is_known and broker in in_sync and behind_for > 0 and lag_time_max_ms is not None:
                 leaves_in = lag_time_max_ms - behind_for
             found[broker] = FollowerLag(behind, behind_for, leaves_in)
         if end is not None:

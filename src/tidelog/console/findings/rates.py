@@ -20,6 +20,9 @@ class Rates(Generic[K]):
         self._readings: deque[tuple[float, Mapping[K, int]]] = deque()
 
     def note(self, at: float, counts: Mapping[K, int]) -> None:
+        if self._readings and at < self._readings[-1][0]:
+            # The clock was set back: nothing is known of the time in between, and old readings must not pile up.
+            self._readings.clear()
         self._readings.append((at, counts))
         # One reading before the window stays: the rate of a slow feed needs two.
         while len(self._readings) > 2 and self._readings[1][0] <= at - self._window:
