@@ -13,6 +13,7 @@ from starlette.responses import Response
 from tidelog.client.config import OptionValue
 from tidelog.client.producer.delivery import RecordMetadata
 from tidelog.client.producer.producer import Producer
+from tidelog.console.access import MOST_BODY_BYTES
 from tidelog.console.findings.record_drafts import BadDraft, RecordDraft, read_draft
 from tidelog.console.parts import ConsoleParts, Parts
 from tidelog.console.records.places import topic_partitions
@@ -21,9 +22,6 @@ from tidelog.model.topics import CLUSTER_METADATA_TOPIC, INTERNAL_TOPICS
 
 router = APIRouter()
 
-# A value of some megabytes in hex, which is twice as long, or in JSON with escapes.
-_MOST_BODY_BYTES = 32 << 20
-_TOO_LARGE = 413
 # Nobody waits longer for one record.
 _MOST_SECONDS = 25
 _OPTIONS: Mapping[str, OptionValue] = {
@@ -31,8 +29,8 @@ _OPTIONS: Mapping[str, OptionValue] = {
     # It is sent at once.
     "linger.ms": 0,
     # Comparison large a record may be is the topic's business, and the broker says it in a sentence.
-    "max.request.size": _MOST_BODY_BYTES,
-    "buffer.memory": 2 * _MOST_BODY_BYTES,
+    "max.request.size": MOST_BODY_BYTES,
+    "buffer.memory": 2 * MOST_BODY_BYTES,
 }
 _TOO_LATE = 504
 
@@ -40,7 +38,7 @@ _TOO_LATE = 504
 @router.post("/messages/produce")
 async def produce(parts: Parts, request: Request) -> Response:
     try:
-        draft = read_draft(json.loads(await _body(request)))
+        draft = read_draft(json.loads(await request.body()))
     except BadDraft as problem:
         raise ConsoleRefusal(str(problem)) from problem
     except (ValueError, RecursionError) as problem:
@@ -48,17 +46,6 @@ async def produce(parts: Parts, request: Request) -> Response:
     await _check_topic(parts, draft)
     stored = await _send(parts, draft)
     return reply({"partition": stored.partition, "offset": stored.offset, "timestamp_ms": stored.timestamp_ms})
-
-
-async def _body(request: Request) -> bytes:
-    body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > _MOST_BODY_BYTES:
-            raise ConsoleRefusal(
-                f"a record of more than {_MOST_BODY_BYTES >> 20} MiB cannot be produced here", _TOO_LARGE
-            )
-    return bytes(body)
 
 
 async def _check_topic(parts: ConsoleParts, draft: RecordDraft) -> None:
