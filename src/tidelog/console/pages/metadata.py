@@ -87,7 +87,8 @@ class MetadataReader:
 async def one_page(parts: Parts, until: Offset) -> Response:
     """The rows up to this record, with it."""
     log = await parts.cluster.metadata_log()
-    rows, page = await _rows_back(log, until + 1)
+    end = (await log.page(None, 1)).high_watermark
+    rows, page = await _rows_back(log, min(until + 1, end))
     return reply({**_bounds(page), "rows": _documents(rows)})
 
 

@@ -64,7 +64,7 @@ function Property({ property, kind, session, onChange, onReset }) {
       ${property.differs && property.default && html`<div class="muted">default${property.default.name !== property.name ? ` (${property.default.name})` : ''}: <${Value} value=${property.default.value} short /></div>`}</div>
     <div class="property-actions">
       ${editable && html`<button type="button" class="quiet" aria-label=${`Change ${property.name}`} onClick=${() => onChange(property)}>Change</button>`}
-      ${editable && property.own && html`<button type="button" class="quiet" aria-label=${`Reset ${property.name}`} onClick=${() => onReset(property)}>Reset</button>`}</div>
+      ${!session.read_only && property.own && html`<button type="button" class="quiet" aria-label=${`Reset ${property.name}`} onClick=${() => onReset(property)}>Reset</button>`}</div>
     ${open && html`<div class="property-details"><${Details} property=${property} /></div>`}
   </li>`;
 }
