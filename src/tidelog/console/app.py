@@ -70,8 +70,22 @@ def _application(parts: ConsoleParts) -> FastAPI:
         await parts.feeds.close()
         await parts.cluster.close()
 
-    # The pages that describe the API load scripts from elsewhere.
-    api = FastAPI(lifespan=running, docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
+    api = FastAPI(
+        lifespan=running,
+        redirect_slashes=False,
+        # These pages load scripts from elsewhere.
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        # Newer ones hand requests and failures to whatever collects traces, and older ones ignore this.
+        telemetry={
+            "tracing": False,
+            "metrics": False,
+            "logs": False,
+            "operation_spans": False,
+            "auto_configure": False,
+        },
+    )
     api.state.parts = parts
     for failure in (*EXPECTED_FAILURES, ConsoleRefusal):
         api.add_exception_handler(failure, _failed)

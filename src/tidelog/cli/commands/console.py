@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import secrets
 import sys
 from typing import Annotated
@@ -64,6 +65,8 @@ def console(
       tidelog console --bootstrap-server kafka-1:9092 --command-config client.properties --read-only
       tidelog console --host 0.0.0.0 --port 8443 --token "$(cat token)"
     """
+    # All of it stays, so the collections of garbage leave it out, now and later.
+    gc.disable()
     try:
         from tidelog.console.serving import serve
         from tidelog.console.settings import ConsoleSettings, is_loopback
@@ -71,6 +74,8 @@ def console(
         if (error.name or "").partition(".")[0] == "tidelog":
             raise
         raise CommandFailure(CONSOLE_IS_MISSING) from error
+    gc.freeze()
+    gc.enable()
     if token == "":
         raise typer.BadParameter("the token is empty; leave --token out for a random one", param_hint="--token")
     if token is None and not is_loopback(host):
