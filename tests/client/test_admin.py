@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from support.eventually import eventually
 from support.processes import free_port
@@ -14,6 +16,7 @@ from tidelog.client.admin import (
     NewTopic,
     ResourceType,
 )
+from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.errors import NoBrokerAvailable
 from tidelog.client.offsets.listing import OffsetAndTimestamp
 from tidelog.config.definitions import ConfigSource, ConfigType
@@ -137,6 +140,25 @@ async def test_offsets_of_an_empty_topic(admin: Admin, unique: str) -> None:
     assert code_of(results[nowhere]) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     newest = Admin.raise_any(await admin.list_offsets({first: MAX_TIMESTAMP}))[first]
     assert (newest.offset, newest.timestamp) == (-1, -1)
+
+
+async def test_metadata_that_the_caller_has_is_not_asked_for_again(
+    admin: Admin, unique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await admin.create_topic(unique, partitions=2)
+    ends = {TopicPartition(unique, number): LATEST for number in range(2)}
+    expected = await admin.list_offsets(ends)
+    metadata = await admin.cluster.fetch_metadata([unique])
+    with monkeypatch.context() as patch:
+        patch.setattr(Cluster, "fetch_metadata", None)
+        assert await admin.list_offsets(ends, metadata=metadata) == expected
+    # What it says may be out of date.
+    topic = metadata.topics[unique]
+    others = {
+        each.leader: next(iter(metadata.brokers.keys() - {each.leader}), each.leader) for each in topic.partitions
+    }
+    moved = replace(topic, partitions=tuple(replace(each, leader=others[each.leader]) for each in topic.partitions))
+    assert await admin.list_offsets(ends, metadata=replace(metadata, topics={unique: moved})) == expected
 
 
 async def test_records_beyond_the_end_cannot_be_deleted(admin: Admin, unique: str) -> None:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 
 from tidelog.client.cluster.cluster import Cluster
-from tidelog.client.cluster.metadata import known
+from tidelog.client.cluster.metadata import ClusterMetadata, known
 from tidelog.client.cluster.routing import ask_leaders
 from tidelog.client.errors import outcome
 from tidelog.client.offsets.listing import OffsetAndTimestamp, list_offsets
@@ -64,9 +64,14 @@ class PartitionAdmin:
         *,
         read_committed: bool = False,
         timeout_ms: float | None = None,
+        metadata: ClusterMetadata | None = None,
     ) -> dict[TopicPartition, OffsetAndTimestamp | ApiError]:
-        """The offset at a time: a timestamp in ms, or EARLIEST, LATEST, ... from `tidelog.model.offset_times`."""
-        return await list_offsets(self._cluster, times, read_committed=read_committed, timeout_ms=timeout_ms)
+        """The offset at a time: a timestamp in ms, or EARLIEST, LATEST, ... from `tidelog.model.offset_times`.
+
+        `metadata` of these topics, which the caller may have anyhow, says whom to ask first."""
+        return await list_offsets(
+            self._cluster, times, read_committed=read_committed, timeout_ms=timeout_ms, metadata=metadata
+        )
 
     async def delete_records(
         self, before: Mapping[TopicPartition, int], *, timeout_ms: float | None = None

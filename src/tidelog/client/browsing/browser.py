@@ -14,6 +14,7 @@ from tidelog.client.admin import Admin
 from tidelog.client.browsing.outcomes import AbortedRange
 from tidelog.client.browsing.outline import LogOutline, runs_of
 from tidelog.client.browsing.page import LogPage, end_of, entries_of
+from tidelog.client.cluster.metadata import ClusterMetadata
 from tidelog.client.cluster.routing import ask_leaders
 from tidelog.client.errors import outcome, raise_any, raise_for_code
 from tidelog.model.errors import ApiError, ErrorCode
@@ -87,11 +88,12 @@ class LogBrowser:
         max_bytes: int = 1 << 20,
         max_partition_bytes: int = 1 << 18,
         timeout_ms: float | None = None,
+        metadata: ClusterMetadata | None = None,
     ) -> dict[TopicPartition, LogOutline | ApiError]:
         """Which offsets from these on are records, as far as one Fetch for each leader gets.
 
         A partition for which nothing is left of `max_bytes` has nothing in its outline. An offset that is not there
-        gives OFFSET_OUT_OF_RANGE.
+        gives OFFSET_OUT_OF_RANGE. `metadata` of these topics, which the caller may have anyhow, says whom to ask first.
         """
         answers = await self._fetch_all(
             "outlining logs",
@@ -100,6 +102,7 @@ class LogBrowser:
             max_bytes=max_bytes,
             max_partition_bytes=max_partition_bytes,
             timeout_ms=timeout_ms,
+            metadata=metadata,
         )
         return {
             partition: answer if isinstance(answer, ApiError) else _outline(answer, offsets[partition])
@@ -142,15 +145,16 @@ class LogBrowser:
         max_bytes: int,
         max_partition_bytes: int,
         timeout_ms: float | None = None,
+        metadata: ClusterMetadata | None = None,
     ) -> dict[TopicPartition, _Fetched | ApiError]:
         async def ask(node: int, partitions: list[TopicPartition]) -> Mapping[TopicPartition, _Fetched | ApiError]:
             by_topic = numbers_by_topic(partitions)
-            metadata = await self._cluster.fetch_metadata(sorted(by_topic))
+            known = metadata if metadata is not None else await self._cluster.fetch_metadata(sorted(by_topic))
             gone = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             answers: dict[TopicPartition, _Fetched | ApiError] = {
                 partition: ApiError(gone, f"topic {partition.topic!r}") for partition in partitions
             }
-            ids = {name: metadata.topics[name].topic_id for name in by_topic if name in metadata.topics}
+            ids = {name: known.topics[name].topic_id for name in by_topic if name in known.topics}
             if not ids:
                 return answers
             request = FetchRequest(
@@ -186,7 +190,7 @@ class LogBrowser:
                     answers[partition] = outcome(entry.error_code, f"partition {partition}", _fetched(entry))
             return answers
 
-        return await ask_leaders(self._cluster, what, offsets, ask, timeout_ms=timeout_ms)
+        return await ask_leaders(self._cluster, what, offsets, ask, timeout_ms=timeout_ms, metadata=metadata)
 
 
 def _fetched(entry: PartitionData) -> _Fetched:

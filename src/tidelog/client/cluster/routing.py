@@ -13,6 +13,7 @@ from itertools import chain
 from typing import TypeVar
 
 from tidelog.client.cluster.cluster import Cluster, CoordinatorKind
+from tidelog.client.cluster.metadata import ClusterMetadata
 from tidelog.client.errors import ApiTimeout, is_retriable
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
@@ -98,21 +99,27 @@ async def ask_leaders(
     ask: Callable[[int, list[TopicPartition]], Awaitable[Mapping[TopicPartition, V | ApiError]]],
     *,
     timeout_ms: float | None = None,
+    metadata: ClusterMetadata | None = None,
 ) -> dict[TopicPartition, V | ApiError]:
-    """Call `ask` once per leader, at the same time, and again where a leader has moved."""
+    """Call `ask` once per leader, at the same time, and again where a leader has moved.
+
+    `metadata` with all of these topics spares the first look at it, for those who ask several things one after the
+    other."""
     attempts = 0
 
     async def ask_all(wanted: list[TopicPartition]) -> Mapping[TopicPartition, V | ApiError]:
         nonlocal attempts
         attempts += 1
-        metadata = await cluster.fetch_metadata(sorted({partition.topic for partition in wanted}))
+        known = metadata if attempts == 1 else None
+        if known is None:
+            known = await cluster.fetch_metadata(sorted({partition.topic for partition in wanted}))
         answers: dict[TopicPartition, V | ApiError] = {}
         by_leader: dict[int, list[TopicPartition]] = defaultdict(list)
         for partition in wanted:
-            count = metadata.partition_count(partition.topic)
-            leader = metadata.leader_of(partition)
+            count = known.partition_count(partition.topic)
+            leader = known.leader_of(partition)
             if count is None:
-                code = metadata.topic_errors.get(partition.topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                code = known.topic_errors.get(partition.topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
                 if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and attempts < _TOPIC_ATTEMPTS:
                     code = ErrorCode.LEADER_NOT_AVAILABLE
                 answers[partition] = ApiError(code, f"topic {partition.topic!r}")

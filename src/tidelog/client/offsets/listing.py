@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from tidelog.client.cluster.cluster import Cluster
+from tidelog.client.cluster.metadata import ClusterMetadata
 from tidelog.client.cluster.routing import ask_leaders
 from tidelog.client.errors import outcome
 from tidelog.model.errors import ApiError
@@ -35,6 +36,7 @@ async def list_offsets(
     *,
     read_committed: bool = False,
     timeout_ms: float | None = None,
+    metadata: ClusterMetadata | None = None,
 ) -> dict[TopicPartition, OffsetAndTimestamp | ApiError]:
     """For each partition the offset at its time: a timestamp in ms, or one of `tidelog.model.offset_times`."""
 
@@ -62,4 +64,4 @@ async def list_offsets(
             for entry in topic.partitions
         }
 
-    return await ask_leaders(cluster, "listing offsets", times, ask, timeout_ms=timeout_ms)
+    return await ask_leaders(cluster, "listing offsets", times, ask, timeout_ms=timeout_ms, metadata=metadata)
