@@ -109,6 +109,8 @@ class CountedLog:
 
 def _total(ranges: list[_KnownRange], first: int, end: int) -> int:
     """How many offsets from `first` up to `end` are in these ranges."""
+    if not ranges:
+        return 0
     begin = bisect_left(ranges, first, key=lambda place: place.last_offset)
     behind = bisect_right(ranges, end - 1, key=lambda place: place.offset)
     return sum(min(place.last_offset, end - 1) - max(place.offset, first) + 1 for place in ranges[begin:behind])

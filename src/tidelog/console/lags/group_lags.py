@@ -8,11 +8,12 @@ from collections.abc import Collection, Mapping
 
 from tidelog.client.admin import Admin, GroupListing
 from tidelog.client.browsing import LogBrowser
+from tidelog.client.cluster.metadata import ClusterMetadata
 from tidelog.client.offsets.committed import OffsetAndMetadata
 from tidelog.console.connection import ClusterConnection
 from tidelog.console.findings.lag import LogMarks, PartitionLag, TopicLag, lag_by_topic, lag_of, unread
 from tidelog.console.lags.log_counts import LogCounts
-from tidelog.console.lags.log_marks import led, marks_from, places_at
+from tidelog.console.lags.log_marks import marks_from, places_at
 from tidelog.console.replies import EXPECTED_FAILURES
 from tidelog.model.errors import ApiError
 from tidelog.model.ids import TopicPartition
@@ -24,8 +25,8 @@ MOST_COUNTED_OFFSETS = 1_000
 COUNTED_BYTES = 1 << 19
 # The offsets of more groups are not read; these are the first by name.
 MOST_GROUPS = 1_000
-# Log starts change slowly.
-_SLOW_SECONDS = 20.0
+# Log starts and leaders change slowly.
+_SLOW_SECONDS = 15.0
 # Groups of this kind share records instead of partitions, and commit no offsets (KIP-932).
 SHARE = "share"
 
@@ -42,56 +43,58 @@ class GroupLagReading:
 
 
 class GroupLags:
-    """Reads them again and again. Of logs it remembers where they start, and what was counted."""
+    """Reads them again and again. Between readings it remembers who leads which partition, where logs start, and what
+    was counted."""
 
     def __init__(self) -> None:
         self._counts = LogCounts(most_offsets=MOST_COUNTED_OFFSETS, max_bytes=COUNTED_BYTES)
+        self._metadata = ClusterMetadata()
         self._starts: dict[TopicPartition, int] = {}
-        self._starts_at: float | None = None
+        self._slow_at: float | None = None
+        self._slow_of: frozenset[TopicPartition] = frozenset()
 
     async def read(self, admin: Admin, browser: LogBrowser, groups: Collection[GroupListing]) -> GroupLagReading:
         wanted = [group.group_id for group in groups if group.kind.lower() != SHARE][:MOST_GROUPS]
         committed = await admin.list_offsets_of_groups(wanted)
         known = {group: offsets for group, offsets in committed.items() if not isinstance(offsets, ApiError)}
-        partitions = sorted({partition for offsets in known.values() for partition in offsets})
-        metadata = await admin.cluster.fetch_metadata(sorted({partition.topic for partition in partitions}))
-        marks = await self._marks(admin, led(metadata, partitions), known)
+        partitions = frozenset(partition for offsets in known.values() for partition in offsets)
+        await self._read_slowly(admin, partitions)
+        marks = await self._marks(admin, partitions, known)
         spans = self._counts.spans(
             (partition, unread(place.offset, marks[partition]))
             for offsets in known.values()
             for partition, place in offsets.items()
             if partition in marks
         )
-        await self._counts.read(browser, metadata, spans)
+        await self._counts.read(browser, self._metadata, spans)
         lags = {
             group: {partition: self._lag(place.offset, partition, marks) for partition, place in offsets.items()}
             for group, offsets in known.items()
         }
         return GroupLagReading(committed=committed, lags=lags)
 
+    async def _read_slowly(self, admin: Admin, partitions: frozenset[TopicPartition]) -> None:
+        """Whoever asks a broker that does not lead any more is told, and looks at the metadata again by himself."""
+        now = time.monotonic()
+        if self._slow_at is not None and now - self._slow_at < _SLOW_SECONDS and partitions <= self._slow_of:
+            return
+        self._slow_at, self._slow_of = now, partitions
+        self._metadata = await admin.cluster.fetch_metadata(sorted({partition.topic for partition in partitions}))
+        self._starts = await places_at(admin, self._metadata, partitions, EARLIEST)
+
     async def _marks(
         self, admin: Admin, partitions: Collection[TopicPartition], groups: Mapping[str, Committed]
     ) -> dict[TopicPartition, LogMarks]:
         """The last stable offset matters only where there is something to read."""
-        await self._read_starts(admin, partitions)
-        ends = await places_at(admin, partitions, LATEST)
+        ends = await places_at(admin, self._metadata, partitions, LATEST)
         behind = {
             partition
             for offsets in groups.values()
             for partition, place in offsets.items()
             if place.offset < ends.get(partition, 0)
         }
-        stable = await places_at(admin, sorted(behind), LATEST, read_committed=True)
+        stable = await places_at(admin, self._metadata, behind, LATEST, read_committed=True)
         return marks_from(self._starts, stable, ends)
-
-    async def _read_starts(self, admin: Admin, partitions: Collection[TopicPartition]) -> None:
-        now = time.monotonic()
-        if self._starts_at is None or now - self._starts_at >= _SLOW_SECONDS:
-            self._starts_at = now
-            self._starts = await places_at(admin, partitions, EARLIEST)
-        else:
-            new = [partition for partition in partitions if partition not in self._starts]
-            self._starts.update(await places_at(admin, new, EARLIEST))
 
     def _lag(
         self, offset: int, partition: TopicPartition, marks: Mapping[TopicPartition, LogMarks]

@@ -72,7 +72,9 @@ async def _transactions(admin: Admin, producer_ids: set[int]) -> dict[int, Known
     listed = await admin.list_transactions(producer_ids=sorted(producer_ids))
     described = await admin.describe_transactions([each.transactional_id for each in listed])
     return {
-        found.producer_id: KnownTransaction(transactional_id=found.transactional_id, start_ms=found.start_ms)
+        found.producer_id: KnownTransaction(
+            transactional_id=found.transactional_id, start_ms=found.start_ms, partitions=frozenset(found.partitions)
+        )
         for found in described.values()
         if isinstance(found, TransactionDescription)
     }

@@ -74,7 +74,7 @@ class LogCounts:
             self._begin(partition, span, metadata)
         for _ in range(self._most_rounds):
             left = self._left(spans)
-            if not left or not await self._fetch(browser, left):
+            if not left or not await self._fetch(browser, metadata, left):
                 return
 
     def _begin(self, partition: TopicPartition, span: OffsetSpan, metadata: ClusterMetadata) -> None:
@@ -102,11 +102,17 @@ class LogCounts:
         chosen = [partition for _, _, partition in sorted(left)[:MOST_PARTITIONS_AT_ONCE]]
         return {partition: self._counted[partition].log.end for partition in chosen}
 
-    async def _fetch(self, browser: LogBrowser, offsets: Mapping[TopicPartition, int]) -> bool:
+    async def _fetch(
+        self, browser: LogBrowser, metadata: ClusterMetadata, offsets: Mapping[TopicPartition, int]
+    ) -> bool:
         """Whether anything has come."""
         try:
             outlines = await browser.outline(
-                offsets, max_bytes=self._max_bytes, max_partition_bytes=_PARTITION_BYTES, timeout_ms=PATIENCE_MS
+                offsets,
+                max_bytes=self._max_bytes,
+                max_partition_bytes=_PARTITION_BYTES,
+                timeout_ms=PATIENCE_MS,
+                metadata=metadata,
             )
         except (ApiTimeout, ConnectionProblem):
             # What was not counted counts as records until the next reading.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from tidelog.client.admin import Admin
 from tidelog.client.cluster.metadata import ClusterMetadata
@@ -22,25 +22,29 @@ def led(metadata: ClusterMetadata, partitions: Iterable[TopicPartition]) -> list
 
 
 async def places_at(
-    admin: Admin, partitions: Iterable[TopicPartition], at: int, *, read_committed: bool = False
+    admin: Admin,
+    metadata: ClusterMetadata,
+    partitions: Iterable[TopicPartition],
+    at: int,
+    *,
+    read_committed: bool = False,
 ) -> dict[TopicPartition, int]:
     """The offset at a time or a place, of the partitions that answer. -1 where no record is that late."""
-    wanted = dict.fromkeys(partitions, at)
+    wanted = dict.fromkeys(led(metadata, partitions), at)
     if not wanted:
         return {}
-    found = await admin.list_offsets(wanted, read_committed=read_committed, timeout_ms=PATIENCE_MS)
+    found = await admin.list_offsets(wanted, read_committed=read_committed, timeout_ms=PATIENCE_MS, metadata=metadata)
     return {partition: answer.offset for partition, answer in found.items() if not isinstance(answer, ApiError)}
 
 
 async def marks_of(
-    admin: Admin, metadata: ClusterMetadata, partitions: Iterable[TopicPartition]
+    admin: Admin, metadata: ClusterMetadata, partitions: Collection[TopicPartition]
 ) -> dict[TopicPartition, LogMarks]:
     """Of the partitions that answer."""
-    asked = led(metadata, partitions)
     starts, stable, ends = await asyncio.gather(
-        places_at(admin, asked, EARLIEST),
-        places_at(admin, asked, LATEST, read_committed=True),
-        places_at(admin, asked, LATEST),
+        places_at(admin, metadata, partitions, EARLIEST),
+        places_at(admin, metadata, partitions, LATEST, read_committed=True),
+        places_at(admin, metadata, partitions, LATEST),
     )
     return marks_from(starts, stable, ends)
 

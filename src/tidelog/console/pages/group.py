@@ -18,6 +18,7 @@ from tidelog.client.cluster.metadata import ClusterMetadata
 from tidelog.client.offsets.committed import OffsetAndMetadata
 from tidelog.console.feeds import Pace
 from tidelog.console.findings.differences import cut
+from tidelog.console.findings.holding_back import HoldingBack
 from tidelog.console.findings.lag import (
     CatchingUp,
     LogMarks,
@@ -33,7 +34,6 @@ from tidelog.console.lags.holding import HoldingReader
 from tidelog.console.lags.log_counts import LogCounts
 from tidelog.console.lags.log_marks import marks_of
 from tidelog.console.pages.groups import DESCRIBED, total_document
-from tidelog.console.pages.open_transactions import holding_document
 from tidelog.console.parts import ConsoleParts, Parts
 from tidelog.console.replies import Json
 from tidelog.model.errors import ApiError, ErrorCode
@@ -110,7 +110,7 @@ class GroupReader:
             "points": list(self._points),
             "partitions": rows,
             "partitions_left_out": len(partitions) - len(rows),
-            "holding": None if holding is None else [holding_document(each) for each in holding],
+            "holding": None if holding is None else [_holding(each) for each in holding],
             "not_readable": sorted({partition.topic for partition in self._counts.refused}),
             "counted_up_to": MOST_COUNTED_OFFSETS,
         }
@@ -250,6 +250,19 @@ def _lag(lag: PartitionLag) -> dict[str, Json]:
         "lost": lag.lost,
         "beyond": lag.beyond,
         "waits": lag.waits,
+    }
+
+
+def _holding(holding: HoldingBack) -> dict[str, Json]:
+    """`hangs` if no coordinator will end it in one of these partitions."""
+    known = holding.transaction
+    partitions = [held.partition for held in holding.partitions]
+    return {
+        "producer_id": holding.producer_id,
+        "id": None if known is None else known.transactional_id,
+        "start_ms": None if known is None else known.start_ms,
+        "hangs": known is None or not known.partitions.issuperset(partitions),
+        "partitions": [{"topic": each.topic, "partition": each.partition} for each in partitions],
     }
 
 

@@ -30,7 +30,7 @@ from tidelog.console.findings.reset_plan import (
     who_is_there,
 )
 from tidelog.console.lags.group_lags import SHARE
-from tidelog.console.lags.log_marks import led, marks_of, places_at
+from tidelog.console.lags.log_marks import marks_of, places_at
 from tidelog.console.pages.group import described_group
 from tidelog.console.parts import Parts
 from tidelog.console.replies import CONFLICT, NOT_FOUND, ConsoleRefusal, Json, reply
@@ -210,7 +210,7 @@ async def _found(
     if to is ResetTarget.TIME:
         if value < 0:
             raise ConsoleRefusal("a time before 1970 is no time of a record: use the earliest offset")
-        found = await places_at(admin, led(metadata, wanted), value)
+        found = await places_at(admin, metadata, wanted, value)
         return {partition: offset for partition, offset in found.items() if offset >= 0}
     if to is ResetTarget.GROUP:
         found = {partition: place.offset for partition, place in (await admin.list_group_offsets(other)).items()}

@@ -1,4 +1,4 @@
-"""Topics: all of them, with their rates and sizes. One topic is in `topic`."""
+"""Topics: all of them, with their rates and sizes, and the group that is furthest behind. One topic is in `topic`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from starlette.responses import Response
 from tidelog.client.admin import Admin
 from tidelog.client.cluster.metadata import ClusterMetadata, TopicMetadata
 from tidelog.console.feeds import Pace
+from tidelog.console.findings.lag import TopicLag
 from tidelog.console.findings.rates import Rates
+from tidelog.console.lags.group_lags import TopicLags
 from tidelog.console.parts import ConsoleParts, Parts
 from tidelog.console.replies import EXPECTED_FAILURES, Json
 from tidelog.model.errors import ApiError
@@ -23,6 +25,8 @@ router = APIRouter()
 _PACE = Pace(seconds=3.0)
 # Sizes and log starts change slowly, and a broker looks at every segment to tell sizes.
 _SLOW_SECONDS = 20.0
+# Lags concern all groups.
+_LAG_SECONDS = 6.0
 
 
 @router.get("/topics/live")
@@ -37,6 +41,9 @@ class TopicsReader:
         self._slow_at: float | None = None
         self._sizes: dict[TopicPartition, int] | None = None
         self._starts: dict[TopicPartition, int] = {}
+        self._lag_reader = TopicLags(parts.cluster)
+        self._lags: dict[str, TopicLag] | None = {}
+        self._lags_at: float | None = None
 
     async def read(self) -> Json:
         admin = await self._parts.cluster.admin()
@@ -49,7 +56,13 @@ class TopicsReader:
             self._starts, self._sizes = await asyncio.gather(
                 offsets_at(admin, metadata, EARLIEST), sizes_of_leaders(admin, metadata)
             )
-        return {"topics": [self._topic(topic, metadata, ends) for topic in metadata.topics.values()]}
+        if self._lags_at is None or now - self._lags_at >= _LAG_SECONDS:
+            self._lags_at = now
+            self._lags = await self._lag_reader.lag_by_topic()
+        return {
+            "topics": [self._topic(topic, metadata, ends) for topic in metadata.topics.values()],
+            "lags_told": self._lags is not None,
+        }
 
     def _topic(
         self, topic: TopicMetadata, metadata: ClusterMetadata, ends: dict[TopicPartition, int]
@@ -61,6 +74,7 @@ class TopicsReader:
         size = None
         if self._sizes is not None:
             size = sum(self._sizes.get(each, 0) for each in partitions)
+        lag = (self._lags or {}).get(topic.name)
         return {
             "name": topic.name,
             "internal": topic.internal,
@@ -73,6 +87,7 @@ class TopicsReader:
             "offsets": records,
             "rate": sum(rates) if rates else None,
             "size": size,
+            "lag": None if lag is None else {"group": lag.group, "records": lag.records, "exact": lag.exact},
         }
 
 
@@ -84,7 +99,7 @@ async def offsets_at(admin: Admin, metadata: ClusterMetadata, at: int) -> dict[T
         for partition in topic.partitions
         if partition.leader in metadata.brokers
     }
-    found = await admin.list_offsets(led)
+    found = await admin.list_offsets(led, metadata=metadata)
     return {partition: answer.offset for partition, answer in found.items() if not isinstance(answer, ApiError)}
 
 

@@ -78,9 +78,10 @@ function Waits({ data }) {
     const since = holding.start_ms === null ? '' : ` since ${duration(Math.max(0, data.now_ms - holding.start_ms))}`;
     const sentence = `${exact ? '' : 'At most '}${plural(records, 'record', 'records')} of ${
       visible(theirs.slice(0, 5).map(nameOf).join(', '))}${more} ${records === 1 ? 'is' : 'are'} behind an open transaction${since}`;
-    return html`<p class="waits" key=${holding.producer_id}>${sentence}${holding.id === null
-    ? html` of producer ${holding.producer_id}. No transactional id is known for it, so it may hang: <a href="/transactions">look for hanging transactions</a>.`
-    : html`, of transactional id <a href=${path('transactions', holding.id)}>${visible(holding.id)}</a>.`}${' '}
+    const whose = holding.id === null ? html` of producer ${holding.producer_id}`
+      : html`, of transactional id <a href=${path('transactions', holding.id)}>${visible(holding.id)}</a>`;
+    return html`<p class="waits" key=${holding.producer_id}>${sentence}${whose}.${' '}
+      ${holding.hangs && html`No coordinator will end it there: it hangs. <a href="/transactions">Look for hanging transactions</a>.${' '}`}
       Readers with <code>isolation.level=read_committed</code> wait until it ends.</p>`;
   });
 }

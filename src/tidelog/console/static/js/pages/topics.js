@@ -3,7 +3,9 @@ import { html, useMemo, useState } from '../lib/html.js';
 import { useLive } from '../lib/api.js';
 import { bytes, count, rate } from '../lib/format.js';
 import { path, setQuery } from '../lib/router.js';
+import { visible } from '../lib/visible.js';
 import { Card, Problem, Table, Tag, Waiting } from '../lib/components.js';
+import { Lag } from './group_words.js';
 import { Topic } from './topic.js';
 import { CreateTopic } from './topic_changes.js';
 
@@ -29,6 +31,11 @@ const COLUMNS = [
   { key: 'offsets', label: 'Offsets', value: (row) => row.offsets, show: (row) => count(row.offsets), number: true },
   { key: 'rate', label: 'Written', value: (row) => row.rate, show: (row) => rate(row.rate), number: true },
   { key: 'size', label: 'Size', value: (row) => row.size, show: (row) => bytes(row.size), number: true },
+  {
+    key: 'lag', label: 'Lag', value: (row) => row.lag?.records, number: true,
+    show: (row) => (row.lag ? html`<div><${Lag} lag=${row.lag} /><span class="lag-notes">
+      <a href=${path('groups', row.lag.group)} title="The group that is furthest behind">${visible(row.lag.group)}</a></span></div>` : '–'),
+  },
 ];
 
 function Topics({ query, session }) {
@@ -45,6 +52,8 @@ function Topics({ query, session }) {
         ${!session.read_only && html` <button type="button" onClick=${() => setCreating(true)}>Create …</button>`}`}>
       <${Table} label="Topics" columns=${COLUMNS} rows=${rows} rowKey=${(row) => row.name}
         sorted=${{ key: 'name', down: false }} empty="There are no topics of this kind." />
+      <p class="muted">${data.lags_told ? 'The lag is that of the group which is furthest behind; ≤ is an upper bound, with control records in it.'
+    : 'Lags are left out: groups may not be seen.'}</p>
     <//>
     ${creating && html`<${CreateTopic} onClose=${() => setCreating(false)} />`}`}`;
 }
