@@ -26,7 +26,7 @@ const columns = (abort) => [
   { key: 'why', label: 'Why nobody ends it', value: (row) => visible(row.why) },
   ...(abort ? [{
     key: 'abort', label: 'End it', value: () => '',
-    show: (row) => html`<button type="button" class="danger" onClick=${() => abort(row)}>Abort in ${place(row)}</button>`,
+    show: (row) => html`<button type="button" class="danger" aria-label=${`Abort in ${place(row)}`} onClick=${() => abort(row)}>Abort</button>`,
   }] : []),
 ];
 

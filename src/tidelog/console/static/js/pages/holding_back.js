@@ -34,7 +34,7 @@ export function HoldingBack({ holding, nowMs, linked = true }) {
     ${waiters.length > 0 && html`${waiters.length === 1 ? 'Group' : 'Groups'} ${listed(waiters.map(groupLink))} ${waiters.length === 1 ? 'waits' : 'wait'}.${' '}`}
     ${absent.length > 0 && html`${absent.length === 1 ? 'Group' : 'Groups'} ${listed(absent.map(groupLink))} would wait, but ${absent.length === 1 ? 'has' : 'have'} no members.${' '}`}
     ${waiting.length === 0 && html`No group waits for it now.${' '}`}
-    ${queue > 0 && html`When it ends, other open transactions hold ${queue === 1 ? 'one of the partitions' : `${count(queue)} of the partitions`} back.${' '}`}
+    ${queue > 0 && html`When it ends, other open transactions hold back ${partitions.length === 1 ? 'this partition' : `${count(queue)} of these partitions`}.${' '}`}
     ${holding.hangs && html`<strong>It hangs:</strong> no coordinator is going to end it${holding.partitions.length > 1 ? ' in all of these partitions' : ''}. ${linked
     ? 'Look for hanging transactions below to abort it.' : html`<a href="/transactions">Look for hanging transactions</a> to abort it.`}`}
   </p>`;
