@@ -14,13 +14,18 @@ from dataclasses import replace
 from tidelog.client.browsing import ControlEntry, Entry, Gap, LogBrowser, RecordEntry, Unreadable
 from tidelog.model.ids import TopicPartition
 
-# Entries of one read, and offsets of one window.
-_MOST_ENTRIES = 1000
+# Entries of one read. Batches are decoded as a whole, so what a read does not take of them is decoded in vain.
+_MOST_ENTRIES = 20_000
+# The first read of a log is smaller: a page of rows mostly has enough with it.
+_FIRST_PART = 4
+# Offsets of one window.
 _FIRST_WINDOW = 8
-_LARGEST_WINDOW = 2000
+_LARGEST_WINDOW = 10_000
 _GROWTH = 8
 # A gap may be as long as the log: what is only a gap costs nothing to pass.
 _LARGEST_GAP_WINDOW = 1 << 40
+# Bytes of the records of a window, in reads: they are packed in a read, and mostly pack well.
+_READS_OF_WINDOW = 8
 # Of a record apart from what is in it.
 _RECORD_BYTES = 20
 
@@ -79,9 +84,8 @@ class NewerLog(DirectedLog):
     """From a position on."""
 
     async def fill(self) -> None:
-        page = await self._browser.page(
-            self._partition, self._position, max_entries=_MOST_ENTRIES, max_bytes=self._page_bytes
-        )
+        size = self._page_bytes if self.read_bytes else self._page_bytes // _FIRST_PART
+        page = await self._browser.page(self._partition, self._position, max_entries=_MOST_ENTRIES, max_bytes=size)
         self._note(page.entries)
         self.entries.extend(page.entries)
         self.is_done = page.next_offset <= self._position or page.next_offset >= page.high_watermark
@@ -150,7 +154,11 @@ class OlderLog(DirectedLog):
             if page.next_offset <= at:
                 break
             at = page.next_offset
-            if size > _GROWTH * self._page_bytes and at < self._position and self._position - first > 1:
+            if (
+                size > _GROWTH * _READS_OF_WINDOW * self._page_bytes
+                and at < self._position
+                and self._position - first > 1
+            ):
                 return None, size
         return found, size
 
@@ -160,5 +168,5 @@ class OlderLog(DirectedLog):
         return entry
 
     def _next_window(self, size: int, offsets: int) -> int:
-        fitting = self._page_bytes * offsets // max(size, 1)
+        fitting = _READS_OF_WINDOW * self._page_bytes * offsets // max(size, 1)
         return max(1, min(fitting, _GROWTH * offsets, _LARGEST_WINDOW))

@@ -24,9 +24,10 @@ from tidelog.model.ids import TopicPartition
 from tidelog.model.lazy_dataclasses import dataclass
 
 MOST_ROWS = 500
-# Of one read of a partition, and the least that it is divided into.
-_PAGE_BYTES = 1 << 20
-_LEAST_PAGE_BYTES = 1 << 16
+# Of one read of all partitions, and of one of them; as compressed as they are. A page of a log is decoded in one step,
+# during which the console does nothing else.
+_PAGE_BYTES = 1 << 18
+_LEAST_PAGE_BYTES = 1 << 15
 # Entries that are tested together.
 _TESTED = 500
 _TESTED_BYTES = 4 << 20
@@ -212,8 +213,11 @@ class PortionReading:
         batch: list[PlacedEntry] = []
         size = 0
         while len(batch) < most and size < _TESTED_BYTES:
+            if self.scanned + len(batch) >= self._bounds.records:
+                self._last = PortionEnd.RECORDS
+                return batch
             if self._waiting:
-                self._last = self._spent(len(batch))
+                self._last = self._spent()
                 if self._last is not None:
                     return batch
                 await self._fill()
@@ -244,12 +248,10 @@ class PortionReading:
         elif not log.is_done:
             self._waiting.append(log)
 
-    def _spent(self, untested: int) -> PortionEnd | None:
-        """The first portion of each log is read in any case, so that there is progress."""
+    def _spent(self) -> PortionEnd | None:
+        """The first part of each log is read in any case, so that there is progress."""
         if self.read_bytes == 0:
             return None
-        if self.scanned + untested >= self._bounds.records:
-            return PortionEnd.RECORDS
         if self.read_bytes >= self._bounds.bytes:
             return PortionEnd.BYTES
         return PortionEnd.TIME if time.monotonic() >= self._deadline else None
