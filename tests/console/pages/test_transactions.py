@@ -229,6 +229,21 @@ async def test_bounds_are_told(
     assert (shown["left_out"], shown["partitions_left_out"]) == (1, 1)
     (holding,) = shown["holding"]
     assert len(holding["partitions"]) == 1
+    monkeypatch.setattr("tidelog.console.pages.transactions.MOST_HOLDING", 0)
+    shown = read(await TransactionsReader(parts).read())
+    assert (shown["holding"], shown["holding_left_out"]) == ([], 1)
+
+
+async def test_long_lists_of_what_waits_are_cut(
+    parts: ConsoleParts, opened: tidelog.Producer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for group in "abc":
+        await commit(parts, group, p0=2)
+    monkeypatch.setattr(open_transactions, "_GROUPS_TOLD", 2)
+    monkeypatch.setattr(open_transactions, "_PARTITIONS_TOLD", 1)
+    (holding,) = read(await TransactionsReader(parts).read())["holding"]
+    assert [each["id"] for each in holding["waiting"]] == ["a", "b"]
+    assert (holding["waiting_left_out"], len(holding["partitions"]), holding["partitions_left_out"]) == (1, 1, 1)
 
 
 async def test_the_state_machine_is_the_coordinators_own(console: Console) -> None:

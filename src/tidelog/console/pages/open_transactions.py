@@ -34,6 +34,9 @@ V = TypeVar("V")
 # More than people look through, and less than a broker notices.
 MOST_PARTITIONS = 500
 MOST_GROUPS = 500
+# Of what one transaction holds back.
+_PARTITIONS_TOLD = 100
+_GROUPS_TOLD = 100
 _GROUPS_SECONDS = 5.0
 # A partition without a leader is not waited for longer.
 _PATIENCE_MS = 2_000
@@ -193,9 +196,12 @@ def holding_document(holding: HoldingBack, hanging: Collection[TopicPartition]) 
             "offset": held.offset,
             "high_watermark": held.high_watermark,
             "queue": len(held.queue),
-            "waiting": [group.group_id for group in held.waiting],
+            "waiting": [group.group_id for group in held.waiting[:_GROUPS_TOLD]],
         }
-        for held in holding.partitions
+        for held in holding.partitions[:_PARTITIONS_TOLD]
+    ]
+    waiting: list[Json] = [
+        {"id": group.group_id, "has_members": group.has_members} for group in holding.waiting[:_GROUPS_TOLD]
     ]
     return {
         "producer_id": holding.producer_id,
@@ -203,7 +209,9 @@ def holding_document(holding: HoldingBack, hanging: Collection[TopicPartition]) 
         "start_ms": None if known is None else known.start_ms,
         "partitions": partitions,
         "hangs": any(held.partition in hanging for held in holding.partitions),
-        "waiting": [{"id": group.group_id, "has_members": group.has_members} for group in holding.waiting],
+        "partitions_left_out": len(holding.partitions) - len(partitions),
+        "waiting": waiting,
+        "waiting_left_out": len(holding.waiting) - len(waiting),
     }
 
 

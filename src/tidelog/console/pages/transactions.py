@@ -26,6 +26,8 @@ _PACE = Pace(seconds=1.5)
 # What does not change the state, such as the epoch of the second of two quick transactions, is seen after this time.
 _SLOW_SECONDS = 15.0
 MOST_IDS = 1000
+# Those that have been open for longest.
+MOST_HOLDING = 30
 # In the row of one id; its page has all of them.
 _PARTITIONS_SHOWN = 5
 OPEN_STATES = ("Ongoing", "PrepareCommit", "PrepareAbort")
@@ -76,7 +78,8 @@ class TransactionsReader:
             "now_ms": int(time.time() * 1000),
             "transactions": [_row(listing, descriptions.get(listing.transactional_id)) for listing in shown],
             "left_out": len(listed) - len(shown),
-            "holding": [holding_document(each, found.hanging) for each in found.holding],
+            "holding": [holding_document(each, found.hanging) for each in found.holding[:MOST_HOLDING]],
+            "holding_left_out": max(0, len(found.holding) - MOST_HOLDING),
             "partitions_left_out": max(0, len(partitions) - MOST_PARTITIONS),
             "partitions_unknown": [str(partition) for partition in found.problems],
             "groups_told": found.groups_told,

@@ -6,10 +6,10 @@ import { visible } from '../lib/visible.js';
 
 const NAMED = 5;
 
-// [a, b, c] as "a, b and c"; of many, so many and how many more.
-function listed(items) {
+// [a, b, c] as "a, b and c"; of many, so many and how many more. `others` are not among the items.
+function listed(items, others = 0) {
   const shown = items.slice(0, NAMED);
-  const more = items.length - shown.length;
+  const more = items.length - shown.length + others;
   const parts = more > 0 ? [...shown, `${count(more)} more`] : shown;
   return parts.map((part, index) => html`${index === 0 ? '' : index === parts.length - 1 ? ' and ' : ', '}${part}`);
 }
@@ -28,10 +28,10 @@ export function HoldingBack({ holding, nowMs, linked = true }) {
     ? html`A transaction of producer id ${holding.producer_id}, which no transactional id has,`
     : html`Transaction ${linked ? html`<a href=${path('transactions', holding.id)}>${visible(holding.id)}</a>` : visible(holding.id)}`;
   return html`<p>
-    <strong>${name} holds back the last stable offset of ${listed(partitions.map(partitionLink))}${
+    <strong>${name} holds back the last stable offset of ${listed(partitions.map(partitionLink), holding.partitions_left_out)}${
   holding.start_ms === null ? '' : html` since ${duration(Math.max(0, nowMs - holding.start_ms))}`}</strong>.
     Readers of committed records stop there, ${plural(offsets, 'offset', 'offsets')} before the high watermark${partitions.length > 1 ? ', all partitions together' : ''}.${' '}
-    ${waiters.length > 0 && html`${waiters.length === 1 ? 'Group' : 'Groups'} ${listed(waiters.map(groupLink))} ${waiters.length === 1 ? 'waits' : 'wait'}.${' '}`}
+    ${waiters.length > 0 && html`${waiters.length === 1 ? 'Group' : 'Groups'} ${listed(waiters.map(groupLink), holding.waiting_left_out)} ${waiters.length === 1 ? 'waits' : 'wait'}.${' '}`}
     ${absent.length > 0 && html`${absent.length === 1 ? 'Group' : 'Groups'} ${listed(absent.map(groupLink))} would wait, but ${absent.length === 1 ? 'has' : 'have'} no members.${' '}`}
     ${waiting.length === 0 && html`No group waits for it now.${' '}`}
     ${queue > 0 && html`When it ends, other open transactions hold back ${partitions.length === 1 ? 'this partition' : `${count(queue)} of these partitions`}.${' '}`}

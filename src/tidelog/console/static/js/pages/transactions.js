@@ -52,6 +52,7 @@ function Holding({ data }) {
     ? html`<p class="all-good">No open transaction holds readers of committed records back.</p>`
     : html`<ul class="holding">${data.holding.map((holding) => html`
       <li key=${holding.producer_id}><${HoldingBack} holding=${holding} nowMs=${data.now_ms} /></li>`)}</ul>`}
+    ${data.holding_left_out > 0 && html`<${NotTold}>${plural(data.holding_left_out, 'more transaction holds', 'more transactions hold')} partitions back, for a shorter time.<//>`}
     ${!data.groups_told && html`<${NotTold}>Not all groups may be seen by this client, so more of them may wait.<//>`}
     ${data.partitions_left_out > 0 && html`<${NotTold}>${plural(data.partitions_left_out, 'partition', 'partitions')} of open transactions are not looked at.<//>`}
     ${data.partitions_unknown.length > 0 && html`<${NotTold}>These partitions do not tell about their producers: ${data.partitions_unknown.slice(0, 10).map(visible).join(', ')}${
