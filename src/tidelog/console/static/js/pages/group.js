@@ -121,7 +121,7 @@ function Summary({ data, withLag }) {
     data.kind === 'consumer' && ['Epoch of the target assignment', count(data.target_epoch)],
     ['Coordinator', html`<a href=${path('brokers', data.coordinator)}>${data.coordinator}</a>${data.coordinator_address && html` <span class="muted">${data.coordinator_address}</span>`}`],
   ]} />
-    ${stateMeaning(data.state) && html`<p class="muted">${stateMeaning(data.state)}.</p>`}
+    ${data.kind !== 'share' && stateMeaning(data.state) && html`<p class="muted">${stateMeaning(data.state)}.</p>`}
     ${total && html`<div class="lag-facts"><${Facts} rows=${[
     ['Lag', html`<strong><${Lag} lag=${total} /></strong>`],
     total.held > 0 && ['Behind open transactions', count(total.held)],
