@@ -8,7 +8,7 @@ from support.log_entries import marker_entry, record_entry
 from tidelog.client.browsing import Entry, Gap, TransactionOutcome, Unreadable
 from tidelog.console.findings.record_filter import (
     MOST_TEXT,
-    Comparison,
+    FilterComparison,
     Condition,
     MessageFilter,
     OutcomeChoice,
@@ -31,7 +31,7 @@ GAP = Gap(offset=1, last_offset=4)
 
 
 def condition(part: str, how: str, text: str, where: str = "") -> Condition:
-    return Condition(part=RecordPart(part), how=Comparison(how), text=text, where=where)
+    return Condition(part=RecordPart(part), how=FilterComparison(how), text=text, where=where)
 
 
 def finds(entry: Entry, *conditions: Condition, ignore_case: bool = False) -> bool:

@@ -15,7 +15,7 @@ from support.eventually import eventually
 import tidelog
 from tidelog.client.admin import NewTopic
 from tidelog.console.findings.payload_forms import Form
-from tidelog.console.findings.record_filter import Comparison, Condition, MessageFilter, RecordPart
+from tidelog.console.findings.record_filter import FilterComparison, Condition, MessageFilter, RecordPart
 from tidelog.console.records.live import KEPT_ROWS, LiveRecords
 from tidelog.console.replies import encoded
 from tidelog.model.topics import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
@@ -329,7 +329,7 @@ async def test_live_records_are_bounded_and_say_what_was_skipped(client: Console
 
 async def test_live_records_are_filtered(client: ConsoleClient, broker: tidelog.Broker) -> None:
     await create(client, "orders")
-    for how, pattern in ((Comparison.EQUALS, "k1"), (Comparison.PATTERN, "^k[1]$")):
+    for how, pattern in ((FilterComparison.EQUALS, "k1"), (FilterComparison.PATTERN, "^k[1]$")):
         wanted = MessageFilter(conditions=(Condition(part=RecordPart.KEY, how=how, text=pattern),))
         read = live(client, wanted=wanted)
         before = len((await read())["rows"])

@@ -11,7 +11,7 @@ from support.log_entries import marker_entry, record_entry
 from support.memory_log import MemoryLogs, values
 
 from tidelog.client.browsing import Entry, RecordEntry
-from tidelog.console.findings.record_filter import Comparison, Condition, MessageFilter, RecordPart
+from tidelog.console.findings.record_filter import FilterComparison, Condition, MessageFilter, RecordPart
 from tidelog.console.records.portions import (
     Portion,
     PortionEnd,
@@ -26,7 +26,7 @@ EVERYTHING = MessageFilter()
 
 
 def holding(text: str, how: str = "contains") -> MessageFilter:
-    return MessageFilter(conditions=(Condition(part=RecordPart.VALUE, how=Comparison(how), text=text),))
+    return MessageFilter(conditions=(Condition(part=RecordPart.VALUE, how=FilterComparison(how), text=text),))
 
 
 async def newer(

@@ -25,7 +25,7 @@ class RecordPart(StrEnum):
     HEADER = "header"
 
 
-class Comparison(StrEnum):
+class FilterComparison(StrEnum):
     CONTAINS = "contains"
     EQUALS = "equals"
     PATTERN = "pattern"
@@ -46,7 +46,7 @@ class OutcomeChoice(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
     part: RecordPart
-    how: Comparison
+    how: FilterComparison
     text: str
     # Of a value: the path in its JSON. Of a header: its name; empty for any.
     where: str = ""
@@ -64,7 +64,7 @@ class MessageFilter:
 
     @property
     def patterns(self) -> tuple[Condition, ...]:
-        return tuple(each for each in self.conditions if each.how is Comparison.PATTERN)
+        return tuple(each for each in self.conditions if each.how is FilterComparison.PATTERN)
 
 
 def problem_of(condition: Condition) -> str | None:
@@ -92,7 +92,7 @@ def passes(wanted: MessageFilter, topic: str, entry: Entry) -> bool:
     return all(
         _holds(condition, topic, entry, wanted.ignore_case)
         for condition in wanted.conditions
-        if condition.how is not Comparison.PATTERN
+        if condition.how is not FilterComparison.PATTERN
     )
 
 
@@ -126,22 +126,22 @@ def _headers(condition: Condition, entry: RecordEntry) -> Iterator[bytes]:
             continue
         if value is not None:
             yield value
-        if not condition.where and condition.how is not Comparison.EQUALS:
+        if not condition.where and condition.how is not FilterComparison.EQUALS:
             yield name.encode()
 
 
 def _holds(condition: Condition, topic: str, entry: RecordEntry, ignore_case: bool) -> bool:
-    if condition.how is Comparison.NULL:
+    if condition.how is FilterComparison.NULL:
         return _is_null(condition, entry)
     found = subjects(condition, topic, entry)
     if not ignore_case:
         wanted = condition.text.encode("utf-8", "surrogatepass")
-        if condition.how is Comparison.EQUALS:
+        if condition.how is FilterComparison.EQUALS:
             return wanted in found
         return any(wanted in each for each in found)
     folded = condition.text.casefold()
     texts = (decoded(each).casefold() for each in found)
-    if condition.how is Comparison.EQUALS:
+    if condition.how is FilterComparison.EQUALS:
         return any(folded == text for text in texts)
     return any(folded in text for text in texts)
 

@@ -28,7 +28,7 @@ _OPTIONS: Mapping[str, OptionValue] = {
     "max.block.ms": 10_000,
     # It is sent at once.
     "linger.ms": 0,
-    # Comparison large a record may be is the topic's business, and the broker says it in a sentence.
+    # How large a record may be is the topic's business, and the broker says it in a sentence.
     "max.request.size": MOST_BODY_BYTES,
     "buffer.memory": 2 * MOST_BODY_BYTES,
 }

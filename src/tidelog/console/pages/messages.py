@@ -21,7 +21,7 @@ from tidelog.console.findings.payload_forms import Form
 from tidelog.console.findings.positions import ALL, format_positions
 from tidelog.console.findings.record_filter import (
     MOST_TEXT,
-    Comparison,
+    FilterComparison,
     Condition,
     MessageFilter,
     OutcomeChoice,
@@ -48,12 +48,12 @@ _Partitions = Annotated[str, Query(max_length=20)]
 
 def _filter(
     key: _Text = "",
-    key_how: Comparison = Comparison.CONTAINS,
+    key_how: FilterComparison = FilterComparison.CONTAINS,
     value: _Text = "",
-    value_how: Comparison = Comparison.CONTAINS,
+    value_how: FilterComparison = FilterComparison.CONTAINS,
     value_path: _Text = "",
     header: _Text = "",
-    header_how: Comparison = Comparison.CONTAINS,
+    header_how: FilterComparison = FilterComparison.CONTAINS,
     header_name: _Text = "",
     case: str = "",
     only: OutcomeChoice | None = None,
@@ -67,7 +67,7 @@ def _filter(
     conditions = tuple(
         Condition(part=part, how=how, text=text, where=where)
         for part, how, text, where in asked
-        if text or how is Comparison.NULL or (part is RecordPart.HEADER and where)
+        if text or how is FilterComparison.NULL or (part is RecordPart.HEADER and where)
     )
     for condition in conditions:
         problem = problem_of(condition)
