@@ -15,5 +15,7 @@ security_options.py
 offset_reset.py  auto.offset.reset
 errors.py        what the client raises
 metrics.py       how clients measure themselves
+local_pipelines.py
+                 pipelines on Spark that this user runs on this machine
 arrow.py         records as `pyarrow.RecordBatch`, and back
 """

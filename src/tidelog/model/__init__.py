@@ -4,6 +4,7 @@ errors.py            Kafka's error codes, and the exception that carries one to 
 ids.py               topic ids, partitions, and the numbers that stand for "none"
 invariants.py        what `check_invariants` raises
 lazy_dataclasses.py  `dataclass`, with methods that are made when they are first used
+pipeline_status.py   what a pipeline on Spark tells about itself
 ports.py             time and randomness
 principal.py         who sends a request
 segment_states.py    what the cleaner has done with a segment

@@ -8,6 +8,9 @@ CONSUMER_OFFSETS_TOPIC = "__consumer_offsets"
 TRANSACTION_STATE_TOPIC = "__transaction_state"
 CLUSTER_METADATA_TOPIC = "__cluster_metadata"
 
+# Of no use but to commit offsets for it: those are the notes of what the sink for Spark has published.
+SPARK_NOTE_TOPIC = "tidelog-spark-markers"
+
 INTERNAL_TOPICS = frozenset({CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC})
 
 MAX_TOPIC_NAME_LENGTH = 249

@@ -15,5 +15,6 @@ failure.py        how a pipeline fails
 progress.py       a query's progress, for people
 health.py         how the pipeline is doing, for probes and Prometheus
 service.py        /healthz and /metrics
+status_file.py    by which others on this machine find a pipeline that runs
 spark_version.py  which Spark they need
 """

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from tidelog.model.pipeline_status import HealthReport
 from tidelog.spark.pipelines.durations import Duration
 from tidelog.spark.pipelines.progress import BatchReport
 from tidelog.spark.pipelines.settings import TEN_MINUTES
@@ -32,24 +32,6 @@ class Stage(Enum):
     RETRYING = "retrying"
     STALLED = "stalled"
     STOPPING = "stopping"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HealthReport:
-    """`last_error` is kept after the pipeline has recovered; `reason` says why it is not healthy now."""
-
-    pipeline: str
-    healthy: bool
-    status: str
-    reason: str
-    batch: int | None
-    rows: int
-    lag: int | None
-    seconds_since_progress: float | None
-    next_attempt_in_seconds: float | None
-    retries: int
-    restarts: int
-    last_error: str
 
 
 class PipelineHealth:
@@ -74,6 +56,7 @@ class PipelineHealth:
         self._retries = 0
         self._progress_at: float | None = None
         self._next_attempt_at: float | None = None
+        self._query = ""
         # How often the pipeline has shown that it works.
         self.signs_of_work = 0
         self.registry = CollectorRegistry()
@@ -86,6 +69,10 @@ class PipelineHealth:
             self._restarts_total.inc()
         self._starts += 1
         self._next_attempt_at = None
+
+    def query_runs(self, query: str) -> None:
+        """The id of the query, which stays the same as long as its checkpoint."""
+        self._query = query
 
     def batch_done(self, report: BatchReport) -> None:
         self._rows_total.inc(report.rows)
@@ -146,6 +133,7 @@ class PipelineHealth:
             retries=self._retries,
             restarts=max(0, self._starts - 1),
             last_error=self._last_error,
+            query=self._query,
         )
 
     # -- inside --------------------------------------------------------------------------------------------------

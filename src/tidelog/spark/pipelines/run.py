@@ -28,6 +28,7 @@ from tidelog.spark.pipelines.retrying import GiveUp, Retries, TryAgain
 from tidelog.spark.pipelines.service import serving
 from tidelog.spark.pipelines.settings import Mirror, Outbox, Pipeline, Run, SinkDatabase, Spark, Transform
 from tidelog.spark.pipelines.spark_version import check_spark
+from tidelog.spark.pipelines.status_file import noting
 from tidelog.spark.session.query_progress import with_metrics
 from tidelog.spark.sink.reports import read_reports
 
@@ -67,7 +68,7 @@ class Job:
 def run_pipeline(pipeline: Pipeline, display: Display) -> None:
     """Run until everything is done (`once`), until a signal, or until a failure: PipelineFailed."""
     health = PipelineHealth(pipeline.run.name, stalled_after=pipeline.service.stalled_after)
-    with display, serving(pipeline.service, health) as address:
+    with display, serving(pipeline.service, health) as address, noting(pipeline, health, address):
         if address is not None:
             display.tell(f"health at {address}/healthz, metrics at {address}/metrics")
         session = _session(pipeline.run, pipeline.spark)
@@ -148,6 +149,7 @@ def watch(job: Job, display: Display, stop: StopRequest, health: PipelineHealth 
     """Follow a query to its end."""
     health = health or PipelineHealth("")
     query = job.start()
+    health.query_runs(str(query.id))
     beside_at = time.monotonic() + job.beside_every_seconds
     stop_at: float | None = None
     stopping_batch = -1

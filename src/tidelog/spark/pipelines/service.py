@@ -6,12 +6,11 @@ It has a thread and an event loop of its own: the main thread waits for Spark.
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 
+from tidelog.model.pipeline_status import encode_health
 from tidelog.network.port import AsyncioNetwork
 from tidelog.server.observability.metrics_endpoint import METRICS_PATH, OK, UNAVAILABLE, Page, metrics_page, serve_pages
 from tidelog.spark.pipelines.failure import PipelineFailed
@@ -24,7 +23,7 @@ HEALTH_PATH = "/healthz"
 def health_page(health: PipelineHealth) -> Page:
     report = health.report()
     return Page(
-        content=json.dumps(asdict(report)).encode() + b"\n",
+        content=encode_health(report),
         content_type="application/json",
         status=OK if report.healthy else UNAVAILABLE,
     )

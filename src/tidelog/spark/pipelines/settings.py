@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from tidelog.config.definitions import InvalidConfig
+from tidelog.model.pipeline_status import checkpoint_directory
 from tidelog.spark.pipelines.durations import Duration
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -51,8 +52,7 @@ class Run:
         """Where Spark remembers; a directory of the user unless another is given."""
         if self.checkpoint:
             return self.checkpoint
-        state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
-        return str(Path(state) / "tidelog" / "pipelines" / self.name)
+        return str(Path(checkpoint_directory(os.environ, str(Path.home()))) / self.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

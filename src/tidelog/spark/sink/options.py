@@ -15,6 +15,7 @@ from typing import TypeVar
 from tidelog.client.config import options_of_any_client, producer_config
 from tidelog.client.options import ProducerConfig
 from tidelog.config.definitions import InvalidConfig, unknown_name_problem
+from tidelog.model.topics import SPARK_NOTE_TOPIC
 from tidelog.records.compression import COMPRESSION_NAMES
 from tidelog.spark.sink.errors import InvalidSinkOptions
 
@@ -25,7 +26,6 @@ DEFAULT_BATCH_BYTES = 256 * 1024
 # What a task hands to the driver through Spark itself; more goes through a file.
 DEFAULT_INLINE_BYTES = 256 * 1024
 DEFAULT_PREFIX = "tidelog-spark"
-DEFAULT_NOTE_TOPIC = "tidelog-spark-markers"
 
 _MOST_PARTITIONS = 2**31 - 1
 
@@ -70,7 +70,7 @@ class SinkOptions:
     missing_note: MissingNote = MissingNote.FAIL
     changed_batch: ChangedBatch = ChangedBatch.FAIL
     transactional_id_prefix: str = DEFAULT_PREFIX
-    note_topic: str = DEFAULT_NOTE_TOPIC
+    note_topic: str = SPARK_NOTE_TOPIC
     job_id: str | None = None
     inline_bytes: int = DEFAULT_INLINE_BYTES
     staging_location: str | None = None
@@ -168,7 +168,7 @@ def sink_options(options: Mapping[str, str]) -> SinkOptions:
         missing_note=given.choice("missingMarker", MissingNote.FAIL),
         changed_batch=given.choice("changedBatch", ChangedBatch.FAIL),
         transactional_id_prefix=given.text("transactionalIdPrefix", DEFAULT_PREFIX),
-        note_topic=given.text("markerTopic", DEFAULT_NOTE_TOPIC),
+        note_topic=given.text("markerTopic", SPARK_NOTE_TOPIC),
         job_id=given.text("jobId", None),
         inline_bytes=given.number("inlineBytes", DEFAULT_INLINE_BYTES, "bytes"),
         staging_location=given.text("stagingLocation", None),
