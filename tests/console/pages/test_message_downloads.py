@@ -12,7 +12,10 @@ from support.console_client import ConsoleClient, console_client
 
 import tidelog
 from tidelog.client.admin import NewTopic
+from tidelog.console.records.filtering import PlacedEntry
 from tidelog.console.records.patterns import PatternProcess
+from tidelog.console.records.portions import PortionReading
+from tidelog.model.errors import ErrorCode
 
 
 @pytest.fixture
@@ -96,7 +99,14 @@ async def test_how_a_download_has_ended(client: ConsoleClient) -> None:
     assert await client.get("messages/download/end", id="mine") == {"state": "unknown"}
     await lines(client, id="mine")
     end = await client.get("messages/download/end", id="mine")
-    assert end == {"state": "ended", "records": 20, "scanned": 20, "ended": "log", "after": "0:10,1:10"}
+    assert end == {
+        "state": "ended",
+        "records": 20,
+        "scanned": 20,
+        "ended": "log",
+        "after": "0:10,1:10",
+        "problem": None,
+    }
     await lines(client, id="other", records=5)
     end = await client.get("messages/download/end", id="other")
     assert (end["records"], end["ended"], end["after"]) == (5, "limit", "0:3,1:2")
@@ -121,6 +131,24 @@ async def test_what_is_refused_is_a_sentence(
     assert reply.status_code == status
     assert message in reply.json()["message"]
     assert "content-disposition" not in reply.headers
+
+
+async def test_a_download_that_fails_on_the_way_is_no_whole_file(
+    client: ConsoleClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = PortionReading.next_part
+
+    async def failing(reading: PortionReading, most: int, most_bytes: int) -> list[PlacedEntry]:
+        if reading.scanned:
+            raise tidelog.ApiError(ErrorCode.LEADER_NOT_AVAILABLE, "partition orders-0 has no leader")
+        return await whole(reading, min(most, 5), most_bytes)
+
+    monkeypatch.setattr(PortionReading, "next_part", failing)
+    # The reply has begun, so it can only be broken off.
+    with pytest.raises(RuntimeError, match="response already started"):
+        await client.ask("messages/download", topic="orders", format="jsonl", id="mine")
+    end = await client.get("messages/download/end", id="mine")
+    assert (end["records"], "has no leader" in end["problem"]) == (5, True)
 
 
 async def test_a_topic_that_is_not_there_is_not_created(client: ConsoleClient) -> None:

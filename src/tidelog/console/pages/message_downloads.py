@@ -28,7 +28,7 @@ from tidelog.console.records.downloads import (
 from tidelog.console.records.filtering import RecordTester
 from tidelog.console.records.places import ReadPlace, Start, look_at, positions_at
 from tidelog.console.records.portions import PortionReading, ReadBounds, newer_reading
-from tidelog.console.replies import ConsoleRefusal, Json, reply
+from tidelog.console.replies import EXPECTED_FAILURES, ConsoleRefusal, Json, reply
 from tidelog.model.ids import TopicPartition
 
 router = APIRouter()
@@ -109,16 +109,28 @@ async def download(
 
 
 async def _pieces(downloads: _Downloads, name: str, reading: PortionReading, file: RecordsFile) -> AsyncIterator[bytes]:
+    """What fails on the way ends the connection, so that the browser knows that the file is not whole."""
     downloads.running += 1
+    problem: str | None = "it was cancelled"
     try:
         async with reading:
             async for piece in file.pieces(reading):
                 yield piece
+        problem = None
+    except EXPECTED_FAILURES as error:
+        problem = str(error)
+        raise
     finally:
         downloads.running -= 1
-    if name:
-        end = DownloadEnd(records=file.records, scanned=reading.scanned, ended=reading.ended, after=reading.positions)
-        downloads.ends.end(name, end)
+        if name:
+            end = DownloadEnd(
+                records=file.records,
+                scanned=reading.scanned,
+                ended=reading.ended,
+                after=reading.positions,
+                problem=problem,
+            )
+            downloads.ends.end(name, end)
 
 
 @router.get("/messages/download/end")
@@ -139,6 +151,7 @@ def _end_document(end: DownloadEnd) -> dict[str, Json]:
         "scanned": end.scanned,
         "ended": "limit" if end.ended is None else end.ended.value,
         "after": format_positions(end.after),
+        "problem": end.problem,
     }
 
 

@@ -21,8 +21,8 @@ from tidelog.console.findings.payload_forms import Form
 from tidelog.console.findings.positions import ALL, format_positions
 from tidelog.console.findings.record_filter import (
     MOST_TEXT,
-    FilterComparison,
     Condition,
+    FilterComparison,
     MessageFilter,
     OutcomeChoice,
     RecordPart,

@@ -56,12 +56,16 @@ class DownloadLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DownloadEnd:
-    """Why it has ended (None: a limit of its own was reached), and the positions where another one would go on."""
+    """Why it has ended (None: a limit of its own was reached), and the positions where another one would go on.
+
+    With a problem the file is not whole.
+    """
 
     records: int
     scanned: int
     ended: PortionEnd | None
     after: Mapping[int, int]
+    problem: str | None = None
 
 
 class DownloadEnds:

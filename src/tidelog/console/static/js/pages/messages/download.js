@@ -87,7 +87,7 @@ export function Download({ topic, query, asked, before, onClose }) {
       Records of aborted and open transactions are in it, with their outcome; control records are not.</p>
     <${Problem} failure=${failure} />
     <div role="status">${id && (end?.state === 'ended'
-    ? html`<p class="note">${plural(end.records, 'record', 'records')} in the file. ${ENDS[end.ended]}</p>`
+    ? end.problem ? html`<p class="problem">The file is not whole: ${end.problem}.</p>` : html`<p class="note">${plural(end.records, 'record', 'records')} in the file. ${ENDS[end.ended]}</p>`
     : html`<p class="waiting">The download goes on …</p>`)}</div>
     <a ref=${link} class="hidden" download tabindex="-1" aria-hidden="true">file</a>
     <div class="actions"><button type="button" onClick=${() => dialog.current.close()}>Close</button>
