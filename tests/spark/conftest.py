@@ -30,6 +30,14 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.xdist_group("spark"))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def state_of_this_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Pipelines that tests start and kill leave nothing at the home of who runs the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     warehouse = tmp_path_factory.mktemp("warehouse")
