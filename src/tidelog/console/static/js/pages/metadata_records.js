@@ -186,18 +186,21 @@ function RecordRow({ row, chosen }) {
   </li>`;
 }
 
+const Gap = ({ from, to }) => html`<li class="record-gap">Records ${count(from)} to ${count(to)} came faster than this page looks.
+  <a href=${`/metadata?offset=${to}`}>Show them</a></li>`;
+
 // `rows` with the newest first. `older` and `newer`: { label, go }.
 export function Records({ rows, chosen = null, gaps = true, empty, older, newer }) {
   if (rows.length === 0) return html`<p class="muted">${empty}</p>`;
-  return html`
-    <ol class="records">${rows.map((row, index) => {
+  // One flat list: rows inside of lists of their own would be told apart by their places, which change.
+  const items = rows.flatMap((row, index) => {
     const before = rows[index + 1];
     const missed = gaps && before && row.offset > before.end + 1;
-    return html`
-      <${RecordRow} key=${row.offset} row=${row} chosen=${chosen !== null && row.offset <= chosen && chosen <= row.end} />
-      ${missed && html`<li key=${`gap ${before.end}`} class="record-gap">Records ${count(before.end + 1)} to ${count(row.offset - 1)} came faster than this page looks.
-        <a href=${`/metadata?offset=${row.offset - 1}`}>Show them</a></li>`}`;
-  })}</ol>
+    const item = html`<${RecordRow} key=${row.offset} row=${row} chosen=${chosen !== null && row.offset <= chosen && chosen <= row.end} />`;
+    return missed ? [item, html`<${Gap} key=${`gap ${before.end}`} from=${before.end + 1} to=${row.offset - 1} />`] : [item];
+  });
+  return html`
+    <ol class="records">${items}</ol>
     ${(older || newer) && html`<nav class="paging" aria-label="Pages of the log">
       ${newer && html`<button type="button" onClick=${newer.go}>${newer.label}</button>`}
       ${older && html`<button type="button" onClick=${older.go}>${older.label}</button>`}</nav>`}`;
