@@ -14,6 +14,7 @@ replies.py     values as JSON, failures as sentences
 pages/         one module for each page: what it reads from the cluster, and what it changes
 records/       reading records for a page, within bounds: merged, filtered, live, as files
 lags/          reading how far groups are behind
+pipelines/     where the progress of pipelines is learned from
 findings/      pure: what readings mean, such as rates, lag, who holds back whom, and what needs attention
 static/        what runs in the browser: js/ (one module for each page), css/, vendor/
 """

@@ -68,6 +68,7 @@ def console(
     # All of it stays, so the collections of garbage leave it out, now and later.
     gc.disable()
     try:
+        from tidelog.console.pipelines.services import service_address
         from tidelog.console.serving import serve
         from tidelog.console.settings import ConsoleSettings, is_loopback
     except ModuleNotFoundError as error:
@@ -80,6 +81,11 @@ def console(
         raise typer.BadParameter("the token is empty; leave --token out for a random one", param_hint="--token")
     if token is None and not is_loopback(host):
         token = secrets.token_urlsafe(24)
+    try:
+        for each in pipeline or ():
+            service_address(each)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--pipeline") from error
     settings = ConsoleSettings(
         client=client_properties(command_config, bootstrap_server),
         host=host,

@@ -23,5 +23,7 @@ record_filter.py  which records are wanted
 record_drafts.py  a record that somebody has written down, as bytes
 live_window.py  the newest records, with the ends of their transactions
 exports.py    records as JSON Lines and CSV
+pipeline_jobs.py  the pipelines that are known, each once
+published_queries.py  what notes of the sink for Spark say
 attention.py  what needs attention, in words
 """

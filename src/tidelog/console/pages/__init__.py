@@ -20,6 +20,7 @@ configs.py       properties of topics, brokers, groups and the cluster, and chan
 security.py      users of SCRAM, and quotas
 acls.py          who may do what
 changes.py       waiting until a change can be seen
+pipelines.py     progress of jobs on Spark
 metadata.py      the metadata log, record by record, and who leads the quorum
 """
 
@@ -42,6 +43,7 @@ from tidelog.console.pages import (
     messages,
     metadata,
     overview,
+    pipelines,
     producers,
     security,
     topic,
@@ -71,4 +73,5 @@ ROUTERS: Sequence[APIRouter] = (
     configs.router,
     security.router,
     acls.router,
+    pipelines.router,
 )
