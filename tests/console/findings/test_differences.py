@@ -101,7 +101,7 @@ def test_values_are_written_as_people_read_them(value: Any, text: str) -> None:
     [
         (None, PARTITION, "new: leader 1; isr 1, 2, 3; replicas 1, 2, 3"),
         (PARTITION, None, "removed: leader 1; isr 1, 2, 3; replicas 1, 2, 3"),
-        (PARTITION, {**PARTITION, "isr": [1], "leader_epoch": 5}, "leader_epoch 4 → 5; isr 1, 2, 3 → 1"),
+        (PARTITION, {**PARTITION, "isr": [1], "leader_epoch": 5}, "isr 1, 2, 3 → 1; leader_epoch 4 → 5"),
         (PARTITION, PARTITION, "changes nothing"),
         ({"a": "1"}, {"b": "2"}, "- a 1; + b 2"),
         ({}, {str(each): each for each in range(5)}, "+ 0 0; + 1 1; + 2 2; and 2 more"),

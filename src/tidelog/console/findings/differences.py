@@ -80,6 +80,8 @@ def in_words(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) 
     if before is None or after is None:
         whole = [f"{field.name} {_short(text)}" for field in fields if (text := _worth_telling(field)) is not None]
         return _joined("new" if before is None else "removed", whole)
+    # Epochs grow with every change, so they tell the least.
+    fields.sort(key=lambda field: field.name.endswith("_epoch"))
     return _joined("", [_change(field) for field in fields]) if fields else "changes nothing"
 
 

@@ -163,7 +163,8 @@ def quorum_document(quorum: QuorumInfo, now_ms: int) -> dict[str, Json]:
             {
                 "id": voter.node_id,
                 "lag": voter.lag,
-                "log_end": voter.log_end_offset,
+                # A voter that has not fetched from this leader yet has no known end: -1.
+                "log_end": voter.log_end_offset if voter.log_end_offset >= 0 else None,
                 "address": None if (at := quorum.voter_addresses.get(voter.node_id)) is None else f"{at[0]}:{at[1]}",
                 "fetched_ms_ago": None if voter.last_fetch_ms is None else max(0, now_ms - voter.last_fetch_ms),
             }
