@@ -103,10 +103,10 @@ function Published({ published, pipelines }) {
 
 function HowTo({ services }) {
   return html`<p>No pipeline runs on this machine${services ? '' : ', and no other one is known'}.</p>
-    <p>A pipeline is a job on Spark that is described by options. The one below copies a topic exactly once;
+    <p>A pipeline is a job on Spark that is described by options. The one below copies a topic exactly once;${' '}
       <code>tidelog pipeline --help</code> lists all kinds:</p>
-    <pre>tidelog pipeline transform --name copy --topic orders --to copied --sql "SELECT value FROM records"</pre>
-    <p>Those of this machine’s user show themselves here. For one of another machine start it with
+    <pre>tidelog pipeline transform --name copy --topic orders --to copied --sql "SELECT key, value FROM records"</pre>
+    <p>Those of this machine’s user show themselves here. For one of another machine start it with${' '}
       <code>--service-port 9464 --service-host 0.0.0.0</code>, and this console with <code>--pipeline ITS-NAME:9464</code>.</p>`;
 }
 
