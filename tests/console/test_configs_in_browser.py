@@ -156,6 +156,21 @@ def test_a_group_has_properties_whatever_its_name(any_cluster: Cluster, console:
     expect(property_row(page, "consumer.session.timeout.ms")).to_contain_text("45000")
 
 
+def test_names_may_be_those_of_what_every_object_has(one_node: Cluster, console: ConsoleOfTest, page: Page) -> None:
+    names = ("constructor", "__proto__", "toString")
+    with Admin(one_node.bootstrap_servers) as admin:
+        admin.raise_any(admin.create_topics([NewTopic(name=name, partitions=1) for name in names]))
+        try:
+            page.goto(f"{console(one_node)}/configs")
+            topics = page.get_by_role("region", name="Topics")
+            for name in names:
+                expect(topics.get_by_role("row").filter(has_text=name)).to_contain_text("nothing")
+            page.get_by_label("Only those for which something is set").check()
+            expect(topics.get_by_role("row").filter(has_text="constructor")).to_have_count(0)
+        finally:
+            admin.delete_topics(names)
+
+
 def test_a_console_that_only_reads_changes_nothing(one_node: Cluster, console: ConsoleOfTest, page: Page) -> None:
     page.goto(f"{console(one_node, '--read-only')}/configs/broker/1")
     expect(property_row(page, "log.retention.ms")).to_be_visible()

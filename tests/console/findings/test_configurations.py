@@ -14,6 +14,7 @@ from tidelog.console.findings.configurations import (
     cluster_properties,
     differs,
     in_words,
+    kind_of,
     own_value,
     properties_of,
 )
@@ -137,6 +138,21 @@ def test_the_cluster_has_what_is_set_and_what_could_be() -> None:
     assert first["default"] == {"name": "log.retention.ms", "value": "100"}
     assert (second["name"], second["value"], second["is_set"], second["effective"]) == ("b", None, False, "200")
     assert (second["own"], second["differs"]) == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("type", "name", "kind"),
+    [
+        (ResourceType.TOPIC, "orders", ConfiguredKind.TOPIC),
+        (ResourceType.BROKER, "1", ConfiguredKind.BROKER),
+        (ResourceType.BROKER, "", ConfiguredKind.CLUSTER),
+        (ResourceType.GROUP, "g", ConfiguredKind.GROUP),
+        (ResourceType.CLIENT_METRICS, "m", None),
+        (99, "later", None),
+    ],
+)
+def test_resources_lead_to_kinds(type: int, name: str, kind: ConfiguredKind | None) -> None:
+    assert kind_of(type, name) == kind
 
 
 def test_kinds_lead_to_resources() -> None:

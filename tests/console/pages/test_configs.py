@@ -73,8 +73,7 @@ async def test_a_group_has_properties_before_it_exists(admin: Admin, api: Consol
     assert by_name(await api.get("configs/properties", kind="group", name="g"))[name]["source"] == "default"
     after = by_name(await api.post("configs/change", wish("group", "g", name, "50000")))
     assert (after[name]["value"], after[name]["source"], after[name]["own"]) == ("50000", "set for this group", True)
-    resources = await api.get("configs/resources")
-    assert resources["groups"] == [{"name": "g", "kind": "none yet", "set": [{"name": name, "value": "50000"}]}]
+    assert (await api.get("configs/set"))["group"] == {"g": [{"name": name, "value": "50000"}]}
 
 
 @pytest.mark.parametrize(
@@ -97,13 +96,14 @@ async def test_all_that_is_set_is_seen_at_once(admin: Admin, api: ConsoleApi) ->
     await api.post("configs/change", wish("cluster", "", "log.retention.ms", "9000"))
     await api.post("configs/change", wish("broker", "1", "log.retention.ms", "8000"))
     resources = await api.get("configs/resources")
-    assert resources["told"]
-    assert {"name": "log.retention.ms", "value": "9000"} in resources["cluster"]
-    assert resources["topics"] == [
-        {"name": "orders", "internal": False, "set": [{"name": "retention.ms", "value": "7000"}]}
-    ]
-    (one,) = resources["brokers"]
-    assert (one["name"], one["set"]) == ("1", [{"name": "log.retention.ms", "value": "8000"}])
+    assert resources["topics"] == [{"name": "orders", "internal": False}]
+    assert [each["name"] for each in resources["brokers"]] == ["1"]
+    assert resources["groups"] == []
+    found = await api.get("configs/set")
+    assert found["told"]
+    assert {"name": "log.retention.ms", "value": "9000"} in found["cluster"][""]
+    assert found["topic"] == {"orders": [{"name": "retention.ms", "value": "7000"}]}
+    assert found["broker"] == {"1": [{"name": "log.retention.ms", "value": "8000"}]}
 
 
 async def test_a_change_is_seen_here_and_by_others(admin: Admin, api: ConsoleApi) -> None:
@@ -181,7 +181,7 @@ async def test_secrets_are_never_answered(api: ConsoleApi, value: object) -> Non
                 headers_and_status = (200, 400, 409)
                 await _posted(api, body, headers_and_status)
             await api.get("configs/properties", kind=kind, name=name)
-    await api.get("configs/resources")
+    await api.get("configs/set")
     await api.live("metadata/live")
     rows = (await api.get("metadata/search", type="ConfigRecord"))["rows"]
     for row in rows:
@@ -214,5 +214,6 @@ async def test_who_may_not_see_properties_gets_a_sentence() -> None:
     ):
         refused = await api.get("configs/properties", 403, kind="broker", name="1")
         assert refused["message"].startswith("this client may not see the properties of broker '1': it needs Describe")
-        resources = await api.get("configs/resources")
-        assert (resources["told"], resources["topics"]) == (False, [])
+        found = await api.get("configs/set")
+        assert not found["told"]
+        assert "needs ClusterAction" in found["problem"]

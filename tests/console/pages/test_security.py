@@ -258,7 +258,7 @@ async def test_who_may_everything_sees_everything_and_no_secret(secured: dict[st
         assert reading["log"]["source"] == "broker 1"
         for row in reading["log"]["rows"]:
             await api.get("metadata/record", offset=row["offset"], whole=True)
-        await api.get("configs/resources")
+        await api.get("configs/set")
         assert PASSWORD.encode() not in api.said
 
 

@@ -54,6 +54,15 @@ _WORDS: Mapping[ConfigSource, str] = {
 _NOT_SET = "not set for all brokers"
 
 
+def kind_of(type: int, name: str) -> ConfiguredKind | None:
+    """None of what this console has no page for, such as loggers and subscriptions of metrics."""
+    if type == ResourceType.BROKER:
+        return ConfiguredKind.BROKER if name else ConfiguredKind.CLUSTER
+    if type == ResourceType.TOPIC:
+        return ConfiguredKind.TOPIC
+    return ConfiguredKind.GROUP if type == ResourceType.GROUP else None
+
+
 def in_words(source: ConfigSource) -> str:
     return _WORDS.get(source, "the broker does not say")
 

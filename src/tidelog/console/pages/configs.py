@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from typing import Annotated, TypeAlias
+from typing import Annotated
 
 from fastapi import APIRouter, Query
 from pydantic import BaseModel
@@ -19,17 +18,21 @@ from tidelog.client.admin import (
     ResourceType,
 )
 from tidelog.client.browsing import MetadataLogUnavailable
-from tidelog.console.findings.configurations import ConfiguredKind, cluster_properties, own_value, properties_of
+from tidelog.console.findings.configurations import (
+    ConfiguredKind,
+    cluster_properties,
+    kind_of,
+    own_value,
+    properties_of,
+)
 from tidelog.console.findings.differences import cut
 from tidelog.console.pages.changes import until_seen
-from tidelog.console.parts import ConsoleParts, Parts
+from tidelog.console.parts import Parts
 from tidelog.console.replies import CONFLICT, EXPECTED_FAILURES, FORBIDDEN, NOT_FOUND, ConsoleRefusal, Json, reply
-from tidelog.metadata.image import ConfiguredResource
 from tidelog.model.errors import ApiError, ErrorCode
 
 router = APIRouter()
 
-_SetProperties: TypeAlias = dict[ConfiguredResource, Mapping[str, str | None]]
 # Of a value in a list.
 _SHORT = 200
 
@@ -39,62 +42,45 @@ _NOT_SHOWN = "(not shown)"
 
 @router.get("/configs/resources")
 async def resources(parts: Parts) -> Response:
-    """What has properties, and what is set of them while the cluster runs. Groups are None where they may not be
-    listed; `told` says whether the cluster tells what is set."""
+    """What has properties. Groups are None where they may not be listed."""
     admin = await parts.cluster.admin()
-    metadata, groups, found = await asyncio.gather(
-        admin.cluster.fetch_metadata(None), _groups(admin), _set_properties(parts)
-    )
-    known = found or {}
-    named = set(groups or ())
-    # Groups have properties before they exist.
-    named |= {resource.name for resource in known if resource.type == ResourceType.GROUP}
-    topics = sorted(metadata.topics.items())
+    metadata, groups = await asyncio.gather(admin.cluster.fetch_metadata(None), _groups(admin))
     return reply(
         {
-            "told": found is not None,
-            "cluster": _set_of(known, ConfiguredKind.CLUSTER, ""),
-            "topics": [
-                {"name": name, "internal": topic.internal, "set": _set_of(known, ConfiguredKind.TOPIC, name)}
-                for name, topic in topics
-            ],
+            "topics": [{"name": name, "internal": topic.internal} for name, topic in sorted(metadata.topics.items())],
             "brokers": [
-                {
-                    "name": str(node),
-                    "address": f"{broker.host}:{broker.port}",
-                    "set": _set_of(known, ConfiguredKind.BROKER, str(node)),
-                }
+                {"name": str(node), "address": f"{broker.host}:{broker.port}"}
                 for node, broker in sorted(metadata.brokers.items())
             ],
-            "groups": None
-            if groups is None
-            else [
-                {"name": name, "kind": groups.get(name, "none yet"), "set": _set_of(known, ConfiguredKind.GROUP, name)}
-                for name in sorted(named)
-            ],
+            "groups": groups,
         }
     )
 
 
-async def _groups(admin: Admin) -> dict[str, str] | None:
-    """Their kinds, by name."""
+async def _groups(admin: Admin) -> Json:
     try:
-        return {group.group_id: group.kind for group in await admin.list_groups()}
+        return [{"name": group.group_id, "kind": group.kind} for group in await admin.list_groups()]
     except EXPECTED_FAILURES:
         return None
 
 
-async def _set_properties(parts: ConsoleParts) -> _SetProperties | None:
-    """From the metadata log: to describe a thousand topics would cost a broker half a second."""
+@router.get("/configs/set")
+async def set_while_running(parts: Parts) -> Response:
+    """What is set for which resource, from the metadata log: to describe a thousand topics would cost a broker half a
+    second. It is a question of its own because a cluster may take its time to say that it does not show the log.
+    """
+    found: dict[ConfiguredKind, dict[str, Json]] = {kind: {} for kind in ConfiguredKind}
     try:
-        return await (await parts.cluster.metadata_log()).configs()
-    except MetadataLogUnavailable:
-        return None
-
-
-def _set_of(known: _SetProperties, kind: ConfiguredKind, name: str) -> list[Json]:
-    found = known.get(ConfiguredResource(*kind.resource(name)), {})
-    return [{"name": each, "value": None if value is None else cut(value, _SHORT)} for each, value in found.items()]
+        known = await (await parts.cluster.metadata_log()).configs()
+    except MetadataLogUnavailable as problem:
+        return reply({"told": False, "problem": str(problem)})
+    for resource, values in known.items():
+        kind = kind_of(resource.type, resource.name)
+        if kind is not None:
+            found[kind][resource.name] = [
+                {"name": name, "value": None if value is None else cut(value, _SHORT)} for name, value in values.items()
+            ]
+    return reply({"told": True, "problem": None, **{kind.value: sets for kind, sets in found.items()}})
 
 
 @router.get("/configs/properties")

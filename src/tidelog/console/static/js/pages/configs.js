@@ -147,21 +147,25 @@ function SetHere({ set }) {
     ${set.length > MOST_SET && html`<li class="muted">and ${count(set.length - MOST_SET)} more</li>`}</ul>`;
 }
 
-const columnsOf = (kind, label, told, more = []) => [
+// Names may be those of what every object has, such as "constructor".
+const setOf = (sets, name) => (Object.hasOwn(sets, name) ? sets[name] : []);
+
+const columnsOf = (kind, label, sets, more = []) => [
   {
     key: 'name', label, value: (row) => row.name,
     show: (row) => html`<a href=${path('configs', kind, row.name)}>${visible(row.name)}</a>${row.internal && html` <${Tag}>internal<//>`}`,
   },
   ...more,
-  ...(told ? [{
-    key: 'set', label: 'Set', value: (row) => row.set.map(({ name, value }) => `${name} ${value}`).join(' '),
-    show: (row) => html`<${SetHere} set=${row.set} />`,
+  ...(sets ? [{
+    key: 'set', label: 'Set', value: (row) => setOf(sets, row.name).map(({ name, value }) => `${name} ${value}`).join(' '),
+    show: (row) => html`<${SetHere} set=${setOf(sets, row.name)} />`,
   }] : []),
 ];
 
-function Things({ kind, label, title: heading, rows, told, more, empty, onlySet }) {
-  const columns = useMemo(() => columnsOf(kind, label, told, more), [told]);
-  const shown = onlySet ? rows.filter((row) => row.set.length > 0) : rows;
+// `sets`: what is set for each of them, null if nobody tells.
+function Things({ kind, label, title: heading, rows, sets, more, empty, onlySet }) {
+  const columns = useMemo(() => columnsOf(kind, label, sets, more), [sets]);
+  const shown = onlySet ? rows.filter((row) => setOf(sets, row.name).length > 0) : rows;
   return html`<${Card} title=${heading} note=${onlySet ? `${count(shown.length)} of ${count(rows.length)}` : count(rows.length)}>
     <${Table} label=${heading} columns=${columns} rows=${shown} rowKey=${(row) => row.name} empty=${onlySet ? 'Nothing is set for any of them.' : empty} />
   <//>`;
@@ -170,21 +174,29 @@ function Things({ kind, label, title: heading, rows, told, more, empty, onlySet 
 const ADDRESS = [{ key: 'address', label: 'Address', value: (row) => row.address }];
 const KIND = [{ key: 'kind', label: 'Kind', value: (row) => row.kind }];
 
+// Groups have properties before they exist.
+const withConfigured = (groups, sets) => [
+  ...groups,
+  ...Object.keys(sets ?? {}).filter((name) => !groups.some((group) => group.name === name)).map((name) => ({ name, kind: 'none yet' })),
+];
+
 function Everything({ query }) {
   const { data, failure } = useGet('configs/resources');
+  const { data: known } = useGet('configs/set');
   if (!data) return html`<h1>Configurations</h1><${Waiting} failure=${failure} />`;
-  const { told } = data;
+  const told = known?.told === true;
+  const sets = told ? known : {};
   const onlySet = told && query.show === 'set';
   return html`<h1>Configurations</h1>
     <${Problem} failure=${failure} />
-    ${told ? html`<p class="controls"><label class="inline"><input type="checkbox" checked=${onlySet}
-        onChange=${(event) => setQuery({ show: event.target.checked ? 'set' : null })} /> Only those for which something is set</label></p>`
-    : html`<${NotTold}>What is set for which of them is in the metadata log, which this cluster does not show to this client.<//>`}
+    ${told && html`<p class="controls"><label class="inline"><input type="checkbox" checked=${onlySet}
+        onChange=${(event) => setQuery({ show: event.target.checked ? 'set' : null })} /> Only those for which something is set</label></p>`}
+    ${known && !told && html`<${NotTold}>What is set for which of them is in the metadata log. ${known.problem}<//>`}
     <${Card} title="Cluster"><p><a href="/configs/cluster">Defaults of all brokers</a>${
-      told ? ', set while they run:' : ', which can be set while they run.'}</p>${told && html`<${SetHere} set=${data.cluster} />`}<//>
-    <${Things} kind="broker" label="Broker" title="Brokers" rows=${data.brokers} told=${told} more=${ADDRESS} onlySet=${onlySet} empty="No broker answers." />
-    <${Things} kind="topic" label="Topic" title="Topics" rows=${data.topics} told=${told} onlySet=${onlySet} empty="There are no topics." />
-    ${data.groups ? html`<${Things} kind="group" label="Group" title="Groups" rows=${data.groups} told=${told} more=${KIND} onlySet=${onlySet} empty="There are no groups." />`
+      told ? ', set while they run:' : ', which can be set while they run.'}</p>${told && html`<${SetHere} set=${setOf(sets.cluster, '')} />`}<//>
+    <${Things} kind="broker" label="Broker" title="Brokers" rows=${data.brokers} sets=${sets.broker} more=${ADDRESS} onlySet=${onlySet} empty="No broker answers." />
+    <${Things} kind="topic" label="Topic" title="Topics" rows=${data.topics} sets=${sets.topic} onlySet=${onlySet} empty="There are no topics." />
+    ${data.groups ? html`<${Things} kind="group" label="Group" title="Groups" rows=${withConfigured(data.groups, sets.group)} sets=${sets.group} more=${KIND} onlySet=${onlySet} empty="There are no groups." />`
     : html`<${Card} title="Groups"><${NotTold}>This cluster does not tell about its groups, or this client may not see them.<//><//>`}`;
 }
 
@@ -192,7 +204,7 @@ export default function Configs({ rest, query, session }) {
   if (!rest) return html`<${Everything} query=${query} />`;
   const { kind, name } = partsOf(rest);
   if (kind === 'cluster' && !name) return html`<${Configured} kind="cluster" name="" query=${query} session=${session} />`;
-  if (KINDS[kind] && name) return html`<${Configured} kind=${kind} name=${name} query=${query} session=${session} />`;
+  if (Object.hasOwn(KINDS, kind) && name) return html`<${Configured} kind=${kind} name=${name} query=${query} session=${session} />`;
   return html`<h1>There is no such page</h1><p>Topics, brokers, groups and the cluster have properties.
     <a href="/configs">Configurations</a></p>`;
 }

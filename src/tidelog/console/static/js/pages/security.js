@@ -10,7 +10,7 @@ import { Quotas } from './security_quotas.js';
 const VIEWS = { '': 'Users', acls: 'ACLs', quotas: 'Quotas' };
 const MECHANISMS = ['SCRAM-SHA-512', 'SCRAM-SHA-256'];
 
-export const title = ({ rest }) => (VIEWS[rest] && rest ? `Security: ${VIEWS[rest]}` : 'Security');
+export const title = ({ rest }) => (rest && Object.hasOwn(VIEWS, rest) ? `Security: ${VIEWS[rest]}` : 'Security');
 
 // Passwords are in the state of this dialog and in the body of one request, nowhere else.
 function Password({ user, iterations, onClose, onDone }) {
@@ -108,7 +108,7 @@ function Users({ session }) {
 }
 
 export default function Security({ rest, query, session }) {
-  if (VIEWS[rest] === undefined) {
+  if (!Object.hasOwn(VIEWS, rest)) {
     return html`<h1>There is no such page</h1><p><a href="/security">Security</a></p>`;
   }
   const tabs = Object.entries(VIEWS).map(([view, label]) => ({
