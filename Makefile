@@ -29,7 +29,7 @@ SOAK_ROUNDS ?= 200
 # The lines of Spark that tidelog works with, each in an environment of its own inside of .venv.
 SPARK_VERSIONS ?= 3.5 4.0 4.1 4.2 4.3
 
-.PHONY: help setup browser run tour test test-fast coverage test-spark-versions soak soak-spark check format diagrams docs-pages bench bench-quick clean
+.PHONY: help setup browser run tour test test-fast coverage test-spark-versions soak soak-spark check format diagrams docs-pages screenshots bench bench-quick clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -105,6 +105,9 @@ diagrams: setup  ## draw the state machines into docs/reference/state-machines.m
 docs-pages: setup  ## write the pages under docs/reference that come from tables in the source
 	$(BIN)/python tools/generate_configuration.py
 	$(BIN)/python tools/generate_compatibility.py
+
+screenshots: setup  ## take the pictures of the console in docs/images
+	PYTHONPATH=tests $(BIN)/python tools/screenshots.py
 
 bench: setup  ## measure speed and memory beside Apache Kafka, and write docs/benchmarks/full.md (about an hour)
 	$(BIN)/python -m benchmarks

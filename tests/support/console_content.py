@@ -49,6 +49,8 @@ SETTLED = "settled"
 COMMITTED_ID = "payments-committed"
 ABORTED_ID = "payments-aborted"
 OPEN_ID = "payments-open"
+# In place of HOSTILE_ID, where nothing is hostile.
+SECOND_ID = "payments-second"
 
 SCRIPT = "<script>window.hacked=1</script>"
 IMAGE = "<img src=x onerror=window.hacked=1>"
@@ -123,12 +125,13 @@ class _Held(NamedTuple):
 _held: dict[str, _Held] = {}
 
 
-def fill(cluster: Cluster) -> Content:
-    """Write it all if that has not happened yet. Members and the open transaction stay until `release`."""
+def fill(cluster: Cluster, *, hostile: bool = True) -> Content:
+    """Write it all if that has not happened yet. Members and the open transaction stay until `release`. Pictures show
+    it without what is hostile."""
     known = _held.get(cluster.bootstrap_servers)
     if known is None:
         background = Background()
-        known = background.run(_filled(cluster, background), HANG_SECONDS)
+        known = background.run(_filled(cluster, background, hostile), HANG_SECONDS)
         _held[cluster.bootstrap_servers] = known
     return known.content
 
@@ -145,10 +148,10 @@ async def _released(held: _Held) -> None:
     await held.holding
 
 
-async def _filled(cluster: Cluster, background: Background) -> _Held:
+async def _filled(cluster: Cluster, background: Background, hostile: bool) -> _Held:
     leave = asyncio.Event()
     content: asyncio.Future[Content] = asyncio.get_running_loop().create_future()
-    holding = asyncio.create_task(_hold(cluster, content, leave))
+    holding = asyncio.create_task(_hold(cluster, content, leave, hostile))
     await asyncio.wait((content, holding), return_when=asyncio.FIRST_COMPLETED)
     if not content.done():
         # It has raised, or nobody would know why there is no content.
@@ -156,16 +159,17 @@ async def _filled(cluster: Cluster, background: Background) -> _Held:
     return _Held(content.result(), background, leave, holding)
 
 
-async def _hold(cluster: Cluster, ready: asyncio.Future[Content], leave: asyncio.Event) -> None:
+async def _hold(cluster: Cluster, ready: asyncio.Future[Content], leave: asyncio.Event, hostile: bool) -> None:
     servers = cluster.bootstrap_servers
     async with contextlib.AsyncExitStack() as stack:
         admin = await stack.enter_async_context(Admin(servers))
-        await _create_topics(admin)
+        partitions = await _create_topics(admin, hostile)
         await _write_orders(admin, servers)
         await _write_compacted(servers)
-        await _write_hostile(servers)
-        open_offset = await _write_payments(stack, servers)
-        ends = await _ends(admin)
+        if hostile:
+            await _write_hostile(servers)
+        open_offset = await _write_payments(stack, servers, HOSTILE_ID if hostile else SECOND_ID)
+        ends = await _ends(admin, partitions)
         marker_offset = ends[TopicPartition(PAYMENTS, 1)] - 1
         content = Content(open_offset=open_offset, marker_offset=marker_offset, ends=ends)
         await _commit_without_members(admin, content)
@@ -178,7 +182,8 @@ async def _hold(cluster: Cluster, ready: asyncio.Future[Content], leave: asyncio
 # -- topics --------------------------------------------------------------------------------------------------------
 
 
-async def _create_topics(admin: Admin) -> None:
+async def _create_topics(admin: Admin, hostile: bool) -> dict[str, int]:
+    """Returns the numbers of their partitions."""
     nodes = sorted(node.node_id for node in (await admin.describe_cluster()).nodes)
 
     def topic(name: str, partitions: int, **configs: str) -> NewTopic:
@@ -201,10 +206,12 @@ async def _create_topics(admin: Admin) -> None:
             delete_retention_ms="0",
         ),
         topic(PAYMENTS, 2),
-        topic(HOSTILE, 1, max_message_bytes=str(4 << 20)),
+        *([topic(HOSTILE, 1, max_message_bytes=str(4 << 20))] if hostile else []),
     ]
     Admin.raise_any(await admin.create_topics(topics))
-    await _until_led(admin, {topic.name: len(topic.assignment) for topic in topics})
+    partitions = {topic.name: len(topic.assignment) for topic in topics}
+    await _until_led(admin, partitions)
+    return partitions
 
 
 async def _until_led(admin: Admin, partitions: Mapping[str, int]) -> None:
@@ -305,7 +312,7 @@ async def _write_hostile(servers: str) -> None:
 # -- transactions --------------------------------------------------------------------------------------------------
 
 
-async def _write_payments(stack: contextlib.AsyncExitStack, servers: str) -> int:
+async def _write_payments(stack: contextlib.AsyncExitStack, servers: str, third_id: str) -> int:
     """Returns where the open transaction begins."""
     async with Producer(servers) as producer:
         await _pay(producer, 0, range(5))
@@ -318,7 +325,7 @@ async def _write_payments(stack: contextlib.AsyncExitStack, servers: str) -> int
         await _pay(producer, 1, range(5, 9))
         await producer.flush()
         await producer.abort_transaction()
-    async with _transactional(servers, HOSTILE_ID) as producer, producer.transaction():
+    async with _transactional(servers, third_id) as producer, producer.transaction():
         await _pay(producer, 1, range(9, 12))
     # Longer than all tests together take; clusters of these tests allow it.
     holder = await stack.enter_async_context(_transactional(servers, OPEN_ID, transaction_timeout_ms=HOUR_MS))
@@ -357,8 +364,7 @@ async def _pay(producer: Producer, partition: int, numbers: Iterable[int]) -> li
 # -- groups --------------------------------------------------------------------------------------------------------
 
 
-async def _ends(admin: Admin) -> dict[TopicPartition, int]:
-    partitions = {ORDERS: ORDERS_PARTITIONS, COMPACTED: 1, PAYMENTS: 2, HOSTILE: 1}
+async def _ends(admin: Admin, partitions: Mapping[str, int]) -> dict[TopicPartition, int]:
     wanted = {TopicPartition(name, number): LATEST for name, count in partitions.items() for number in range(count)}
     found = Admin.raise_any(await admin.list_offsets(wanted))
     return {partition: place.offset for partition, place in found.items()}
@@ -370,8 +376,9 @@ async def _commit_without_members(admin: Admin, content: Content) -> None:
     groups: dict[str, dict[TopicPartition, int]] = {
         NIGHTLY: nightly,
         SETTLED: {TopicPartition(PAYMENTS, 1): content.marker_offset},
-        HOSTILE_GROUP: {TopicPartition(HOSTILE, 0): 1},
     }
+    if TopicPartition(HOSTILE, 0) in content.ends:
+        groups[HOSTILE_GROUP] = {TopicPartition(HOSTILE, 0): 1}
     for group, offsets in groups.items():
         metadata = IMAGE if group == HOSTILE_GROUP else ""
         places = {each: OffsetAndMetadata(offset=offset, metadata=metadata) for each, offset in offsets.items()}
