@@ -24,6 +24,7 @@ ALONE = (
     "transactions",
     "compaction",
     "bombs",
+    "console",
     "coordinators",
     "spark",
     "spark_prepared",
