@@ -73,6 +73,9 @@ function Reset({ data, session, onDone }) {
     }
   };
   const rows = preview?.rows.filter((row) => row.changes) ?? [];
+  // Members are told above the form, and may have left since the preview.
+  const occupied = data.members?.length > 0;
+  const blocked = preview?.blocked && !occupied && !['Empty', 'Dead'].includes(data.state) ? preview.blocked : null;
   const reset = async () => {
     const answer = await post('group/reset', {
       id: data.id,
@@ -103,9 +106,9 @@ function Reset({ data, session, onDone }) {
     ${preview && html`
       ${preview.asked.to === 'time' && html`<p>To the first record of ${time(preview.asked.value)} or later.</p>`}
       <${ResetPreview} rows=${preview.rows} />
-      ${preview.blocked && !data.members?.length && html`<p class="problem" role="alert">${preview.blocked}</p>`}
+      ${blocked && html`<p class="problem" role="alert">${blocked}</p>`}
       ${session.read_only && html`<${NotTold}>${READ_ONLY}<//>`}
-      <div class="actions reset"><button type="button" class="danger" disabled=${session.read_only || preview.blocked || rows.length === 0}
+      <div class="actions reset"><button type="button" class="danger" disabled=${session.read_only || occupied || blocked || rows.length === 0}
         onClick=${() => setConfirming(true)}>${rows.length === 0 ? 'Nothing would change' : `Reset ${plural(rows.length, 'offset', 'offsets')} …`}</button></div>`}
     ${confirming && html`<${Confirm} title=${`Reset ${plural(rows.length, 'offset', 'offsets')} of group ${visible(data.id)}?`} confirm="Reset"
       onConfirm=${reset} onClose=${() => setConfirming(false)}>
