@@ -8,8 +8,8 @@ from support.log_entries import marker_entry, record_entry
 from tidelog.client.browsing import Entry, Gap, TransactionOutcome, Unreadable
 from tidelog.console.findings.record_filter import (
     MOST_TEXT,
-    FilterComparison,
     Condition,
+    FilterComparison,
     MessageFilter,
     OutcomeChoice,
     RecordPart,

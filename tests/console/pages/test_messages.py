@@ -15,7 +15,7 @@ from support.eventually import eventually
 import tidelog
 from tidelog.client.admin import NewTopic
 from tidelog.console.findings.payload_forms import Form
-from tidelog.console.findings.record_filter import FilterComparison, Condition, MessageFilter, RecordPart
+from tidelog.console.findings.record_filter import Condition, FilterComparison, MessageFilter, RecordPart
 from tidelog.console.records.live import KEPT_ROWS, LiveRecords
 from tidelog.console.replies import encoded
 from tidelog.model.topics import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC

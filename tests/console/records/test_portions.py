@@ -11,7 +11,7 @@ from support.log_entries import marker_entry, record_entry
 from support.memory_log import MemoryLogs, values
 
 from tidelog.client.browsing import Entry, RecordEntry
-from tidelog.console.findings.record_filter import FilterComparison, Condition, MessageFilter, RecordPart
+from tidelog.console.findings.record_filter import Condition, FilterComparison, MessageFilter, RecordPart
 from tidelog.console.records.portions import (
     Portion,
     PortionEnd,
