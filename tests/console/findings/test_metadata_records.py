@@ -149,6 +149,14 @@ def test_words_tell_the_change_or_the_first_fields() -> None:
     assert len(words_for(entry(fields={"name": "x" * 10_000}))) < 300
 
 
+def test_an_acl_is_a_sentence() -> None:
+    whole = {**ACL, "host": "*", "permission_type": "ALLOW", "pattern_type": "LITERAL"}
+    assert words_for(entry(kind="acl", name="x", after=whole)) == "new: User:ann may read: topic orders"
+    denied = {**whole, "permission_type": "DENY", "pattern_type": "PREFIXED", "host": "10.0.0.7"}
+    expected = "removed: User:ann may not read: topic names that begin with orders from 10.0.0.7"
+    assert words_for(entry(kind="acl", name="x", before=denied)) == expected
+
+
 def test_details_have_the_image_before_and_after() -> None:
     details = details_of(entry(7, kind="feature", name="f", fields={"name": "f"}, before={"level": 1}))
     assert (details["existed"], details["exists"]) == (True, False)

@@ -105,11 +105,24 @@ def words_for(entry: MetadataEntry) -> str:
     """What the record does, in one line."""
     if entry.type == _IDLE:
         return "only says that the log goes on"
+    if entry.entity_kind == "acl" and (entry.before or entry.after):
+        return _acl_in_words(entry)
     if entry.before is not None or entry.after is not None:
         return in_words(entry.before, entry.after)
     texts = {name: plain_text(value) for name, value in entry.fields.items() if name != "version"}
     told = [f"{name} {text}" for name, text in texts.items() if not is_nested(text)]
     return cut("; ".join(told[:_NAMED]), _WORDS_CHARACTERS)
+
+
+def _acl_in_words(entry: MetadataEntry) -> str:
+    """As a sentence: the name of an ACL is a number that nobody knows."""
+    acl = entry.after or entry.before or {}
+    may = "may not" if acl.get("permission_type") == "DENY" else "may"
+    host = "" if acl.get("host") == "*" else f" from {acl.get('host')}"
+    pattern = " names that begin with" if acl.get("pattern_type") == "PREFIXED" else ""
+    operation, kind = (str(acl.get(each, "")).lower().replace("_", " ") for each in ("operation", "resource_type"))
+    sentence = f"{acl.get('principal')} {may} {operation}: {kind}{pattern} {acl.get('resource_name')}{host}"
+    return cut(f"{'removed' if entry.after is None else 'new'}: {sentence}", _WORDS_CHARACTERS)
 
 
 def details_of(entry: MetadataEntry) -> dict[str, Json]:
