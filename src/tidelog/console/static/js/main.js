@@ -44,7 +44,7 @@ function NoSuchPage() {
 function Shown({ place, session }) {
   const [loaded, setLoaded] = useState({ page: null, module: null, failure: null });
   const content = useRef(null);
-  const entry = PAGES[place.page];
+  const entry = Object.hasOwn(PAGES, place.page) ? PAGES[place.page] : null;
   useEffect(() => {
     if (!entry) return;
     import(`./pages/${entry.module}.js`).then(
