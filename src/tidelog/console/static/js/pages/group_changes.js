@@ -162,7 +162,7 @@ function DeleteGroup({ data, session, onDone }) {
   };
   return html`<${Card} title="Delete the group">
     <p>With ${plural(committed, 'committed offset', 'committed offsets')}. ${occupied
-    ? `The group has ${plural(data.members.length + data.members_left_out, 'member', 'members')}: only a group without members can be deleted, stop them first.`
+    ? `The group has ${plural(data.members.length + data.members_left_out, 'member', 'members')}: stop ${data.members.length === 1 ? 'it' : 'them'} first.`
     : 'Consumers that join it later begin where auto.offset.reset says.'}</p>
     <button type="button" class="danger" disabled=${session.read_only || occupied} onClick=${() => setConfirming(true)}>Delete group …</button>
     ${session.read_only && html`<${NotTold}>${READ_ONLY}<//>`}
