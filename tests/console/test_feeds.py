@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 import pytest
 from support.processes import HANG_SECONDS
 
 from tidelog.client.errors import NoBrokerAvailable
-from tidelog.console.feeds import MOST_FEEDS, Feeds, FeedTimes, Pace
+from tidelog.console.feeds import MOST_FEEDS, Feeds, FeedTimes, FirstPart, Pace, Read
 from tidelog.console.replies import ConsoleRefusal, Json
 
 
@@ -45,7 +45,7 @@ class Counting:
 class Watcher:
     """A browser: what it gets of a reply, as server-sent events."""
 
-    def __init__(self, feeds: Feeds, key: str, read: Callable[[], Awaitable[Json]], pace: Pace = QUICK) -> None:
+    def __init__(self, feeds: Feeds, key: str, read: Read, pace: Pace = QUICK) -> None:
         self._reply = feeds.stream(key, lambda: read, pace)
         self._sent: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self._gone = asyncio.Event()
@@ -88,6 +88,23 @@ async def feeds() -> AsyncGenerator[Feeds, None]:
 async def test_who_watches_gets_each_reading(feeds: Feeds) -> None:
     watcher = Watcher(feeds, "topics", Counting())
     assert [await watcher.event() for _ in range(3)] == [("reading", {"number": n}) for n in (1, 2, 3)]
+
+
+async def test_what_is_known_soon_is_sent_while_the_rest_is_read(feeds: Feeds) -> None:
+    may_end = asyncio.Event()
+
+    async def rest() -> Json:
+        await may_end.wait()
+        raise NoBrokerAvailable(AWAY)
+
+    async def read() -> FirstPart:
+        return FirstPart(document={"lag": None}, rest=rest)
+
+    watcher = Watcher(feeds, "topics", read)
+    assert await watcher.event() == ("reading", {"lag": None})
+    may_end.set()
+    name, problem = await watcher.event()
+    assert (name, problem["message"]) == ("problem", AWAY)
 
 
 async def test_who_comes_later_gets_the_latest_reading_at_once(feeds: Feeds) -> None:

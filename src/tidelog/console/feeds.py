@@ -17,6 +17,7 @@ import contextlib
 import logging
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable
+from typing import TypeAlias
 
 from starlette.responses import StreamingResponse
 from starlette.types import Send
@@ -26,7 +27,16 @@ from tidelog.model.lazy_dataclasses import dataclass
 
 logger = logging.getLogger(__name__)
 
-Read = Callable[[], Awaitable[Json]]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstPart:
+    """What of a reading is known soon: pages show it while `rest` reads the whole."""
+
+    document: Json
+    rest: Callable[[], Awaitable[Json]]
+
+
+Read: TypeAlias = "Callable[[], Awaitable[Json | FirstPart]]"
 
 # The work of readings is at most this part of a core: 2 %.
 _IDLE_FOR_EACH_BUSY = 50
@@ -137,7 +147,11 @@ class Feed:
         """Whether it succeeded."""
         failure: Exception | None = None
         try:
-            message = _event("reading", await self._read())
+            reading = await self._read()
+            if isinstance(reading, FirstPart):
+                self._publish(_event("reading", reading.document))
+                reading = await reading.rest()
+            message = _event("reading", reading)
         except (*EXPECTED_FAILURES, ConsoleRefusal) as error:
             message, failure = _event("problem", problem_document(error)), error
         except Exception as error:
@@ -146,11 +160,14 @@ class Feed:
                 logger.exception("a page of the console could not be read")
             message, failure = _event("problem", problem_document(error)), error
         self._last_failure = "" if failure is None else repr(failure)
+        self._publish(message)
+        return failure is None
+
+    def _publish(self, message: bytes) -> None:
         self._latest = message
         self._count += 1
         self._changed.set()
         self._changed = asyncio.Event()
-        return failure is None
 
 
 class Feeds:

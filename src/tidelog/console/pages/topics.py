@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from tidelog.client.admin import Admin
 from tidelog.client.cluster.metadata import ClusterMetadata, TopicMetadata
-from tidelog.console.feeds import Pace
+from tidelog.console.feeds import FirstPart, Pace
 from tidelog.console.findings.lag import TopicLag
 from tidelog.console.findings.rates import Rates
 from tidelog.console.lags.group_lags import TopicLags
@@ -42,10 +42,12 @@ class TopicsReader:
         self._sizes: dict[TopicPartition, int] | None = None
         self._starts: dict[TopicPartition, int] = {}
         self._lag_reader = TopicLags(parts.cluster)
-        self._lags: dict[str, TopicLag] | None = {}
+        # None if groups may not be seen.
+        self._lags: dict[str, TopicLag] | None = None
         self._lags_at: float | None = None
 
-    async def read(self) -> Json:
+    async def read(self) -> Json | FirstPart:
+        """Lags take as long as all the rest: the first page does not wait for them."""
         admin = await self._parts.cluster.admin()
         metadata = await admin.cluster.fetch_metadata(None)
         ends = await offsets_at(admin, metadata, LATEST)
@@ -56,12 +58,25 @@ class TopicsReader:
             self._starts, self._sizes = await asyncio.gather(
                 offsets_at(admin, metadata, EARLIEST), sizes_of_leaders(admin, metadata)
             )
-        if self._lags_at is None or now - self._lags_at >= _LAG_SECONDS:
-            self._lags_at = now
-            self._lags = await self._lag_reader.lag_by_topic()
+        if self._lags_at is None:
+            document = self._document(metadata, ends, lags_told=None)
+            return FirstPart(document=document, rest=lambda: self._with_lags(metadata, ends))
+        if now - self._lags_at >= _LAG_SECONDS:
+            return await self._with_lags(metadata, ends)
+        return self._document(metadata, ends, lags_told=self._lags is not None)
+
+    async def _with_lags(self, metadata: ClusterMetadata, ends: dict[TopicPartition, int]) -> Json:
+        self._lags_at = time.monotonic()
+        self._lags = await self._lag_reader.lag_by_topic()
+        return self._document(metadata, ends, lags_told=self._lags is not None)
+
+    def _document(
+        self, metadata: ClusterMetadata, ends: dict[TopicPartition, int], *, lags_told: bool | None
+    ) -> dict[str, Json]:
+        """Nobody knows yet whether lags are told if `lags_told` is None."""
         return {
             "topics": [self._topic(topic, metadata, ends) for topic in metadata.topics.values()],
-            "lags_told": self._lags is not None,
+            "lags_told": lags_told,
         }
 
     def _topic(

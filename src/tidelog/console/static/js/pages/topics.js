@@ -52,7 +52,8 @@ function Topics({ query, session }) {
         ${!session.read_only && html` <button type="button" onClick=${() => setCreating(true)}>Create …</button>`}`}>
       <${Table} label="Topics" columns=${COLUMNS} rows=${rows} rowKey=${(row) => row.name}
         sorted=${{ key: 'name', down: false }} empty="There are no topics of this kind." />
-      <p class="muted">${data.lags_told ? 'The lag is that of the group which is furthest behind; ≤ is an upper bound, with control records in it.'
+      <p class="muted">${data.lags_told === null ? 'Lags are being read …'
+    : data.lags_told ? 'The lag is that of the group which is furthest behind; ≤ is an upper bound, with control records in it.'
     : 'Lags are left out: groups may not be seen.'}</p>
     <//>
     ${creating && html`<${CreateTopic} onClose=${() => setCreating(false)} />`}`}`;
