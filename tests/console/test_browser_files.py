@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -186,23 +186,43 @@ def test_each_address_has_a_page() -> None:
     assert set(PLACES) <= set(re.findall(r"^  (\w+): \{ label", PAGES_MODULE.read_text(), re.MULTILINE))
 
 
+def imported_at_once(path: Path) -> list[Path]:
+    if path.is_relative_to(VENDOR):
+        return [path.parent / source for source in re.findall(r"from\"(\./[^\"]+)\"", path.read_text())]
+    return [(path.parent / source).resolve() for _, source in _IMPORT.findall(path.read_text())]
+
+
+def imported_ever(path: Path) -> list[Path]:
+    return imported_at_once(path) if path.is_relative_to(VENDOR) else [source for _, source in imports(path)]
+
+
+def reached(begin: Iterable[Path], imported: Callable[[Path], list[Path]]) -> set[Path]:
+    found, waiting = set[Path](), list(begin)
+    while waiting:
+        path = waiting.pop().resolve()
+        if path not in found:
+            found.add(path)
+            waiting += imported(path)
+    return found
+
+
 def test_no_file_is_left_over() -> None:
     page = (STATIC / "index.html").read_text()
     linked = {STATIC / path for path in re.findall(r"(?:src|href)=\"/static/([^\"]+)\"", page)}
     assert {path for path in linked if not path.is_file()} == set()
-    reached, waiting = set[Path](), [path for path in linked if path.suffix == ".js"]
-    while waiting:
-        path = waiting.pop()
-        if path not in reached:
-            reached.add(path)
-            if not path.is_relative_to(VENDOR):
-                waiting += [source for _, source in imports(path)]
-            else:
-                waiting += [path.parent / source for source in re.findall(r"from\"(\./[^\"]+)\"", path.read_text())]
     scripts = {path.resolve() for path in STATIC.rglob("*.js")}
-    assert {named(path) for path in scripts - {path.resolve() for path in reached}} == set()
+    used = reached((path for path in linked if path.suffix == ".js"), imported_ever)
+    assert {named(path) for path in scripts - used} == set()
     styles = set(STATIC.rglob("*.css"))
     assert {named(path) for path in styles - linked} == set()
+
+
+def test_what_every_page_needs_is_asked_for_at_once() -> None:
+    """A module that a module imports would else be asked for when that one is there."""
+    page = (STATIC / "index.html").read_text()
+    preloaded = {STATIC / path for path in re.findall(r"rel=\"modulepreload\" href=\"/static/([^\"]+)\"", page)}
+    needed = reached([PAGES_MODULE], imported_at_once) - {PAGES_MODULE}
+    assert {named(path) for path in preloaded ^ needed} == set()
 
 
 # -- what others have written --------------------------------------------------------------------------------------

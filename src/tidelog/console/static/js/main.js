@@ -52,7 +52,8 @@ function Shown({ place, session }) {
       (failure) => setLoaded({ page: place.page, module: null, failure }),
     );
   }, [place.page]);
-  const ready = loaded.page === place.page && loaded.module;
+  // The module is asked for while the session is.
+  const ready = loaded.page === place.page && session && loaded.module;
   const title = !entry ? 'No such page' : ready ? ready.title(place) : entry.label;
   useEffect(() => { document.title = `${title} · tidelog`; }, [title]);
   if (!entry) return html`<main id="content"><${NoSuchPage} /></main>`;
@@ -83,7 +84,7 @@ function App() {
       </div>
     </header>
     ${failure ? html`<main id="content"><${Problem} failure=${failure} /></main>`
-    : session && html`<${Shown} place=${place} session=${session} />`}`;
+    : html`<${Shown} place=${place} session=${session} />`}`;
 }
 
 followLinks();

@@ -56,11 +56,13 @@ export function Card({ title, note, actions, children, class: kind = '' }) {
 export const Facts = ({ rows }) => html`<dl class="facts">${rows.filter(Boolean).map(([name, value]) => html`
   <div key=${name}><dt>${name}</dt><dd>${value ?? '–'}</dd></div>`)}</dl>`;
 
+// Made once: a list of a thousand names is sorted with each reading.
+const names = new Intl.Collator('en', { numeric: true });
 const comparable = (value) => (value === null || value === undefined ? -Infinity : value);
 
 function compare(first, second) {
   const [a, b] = [comparable(first), comparable(second)];
-  if (typeof a === 'string' && typeof b === 'string') return a.localeCompare(b, 'en', { numeric: true });
+  if (typeof a === 'string' && typeof b === 'string') return names.compare(a, b);
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
