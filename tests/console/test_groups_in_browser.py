@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
@@ -11,7 +12,7 @@ from urllib.parse import quote
 
 import confluent_kafka
 import pytest
-from support.apache_kafka import kafka_jars, run_tool
+from support.apache_kafka import java_command, kafka_jars
 from support.browser import Locator, OpenPage, Page, PageFaults, expect
 from support.console_clusters import Cluster
 from support.console_content import (
@@ -29,7 +30,7 @@ from support.console_content import (
     fill,
 )
 from support.console_process import ConsoleOfTest
-from support.processes import HANG_SECONDS
+from support.processes import HANG_SECONDS, stop_process, wait_until
 
 from tidelog import OffsetAndMetadata, TopicPartition
 from tidelog.sync import Admin, Consumer, Producer
@@ -253,12 +254,32 @@ def test_a_group_is_readable_on_a_narrow_dark_screen(
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
 
 
+@contextmanager
+def sharing(cluster: Cluster, group: str) -> Iterator[None]:
+    """A member of a share group, which leaves in the end."""
+    tool = "org.apache.kafka.tools.consumer.ConsoleShareConsumer"
+    servers = ("--bootstrap-server", cluster.bootstrap_servers)
+    command = java_command(kafka_jars(), tool, *servers, "--topic", ORDERS, "--group", group)
+    quiet = subprocess.DEVNULL
+    process = subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True)
+    with Admin(cluster.bootstrap_servers) as admin:
+
+        def is_in(state: str) -> bool:
+            return any((each.group_id, each.state) == (group, state) for each in admin.list_groups())
+
+        try:
+            wait_until(lambda: is_in("Stable"), what="joining of a share group")
+            yield
+        finally:
+            stop_process(process)
+        wait_until(lambda: is_in("Empty"), what="leaving of a share group")
+
+
 def test_share_groups_of_apache_kafka_are_listed(apache_kafka: Cluster, console: ConsoleOfTest, page: Page) -> None:
     fill(apache_kafka)
-    tool = "org.apache.kafka.tools.consumer.ConsoleShareConsumer"
-    servers = ("--bootstrap-server", apache_kafka.bootstrap_servers)
-    run_tool(kafka_jars(), tool, *servers, "--topic", ORDERS, "--group", "sharers", "--timeout-ms", "500")
-    page.goto(f"{console(apache_kafka)}/groups")
+    with sharing(apache_kafka, "sharers"):
+        page.goto(f"{console(apache_kafka)}/groups")
+        expect(cell(row_of(page, "sharers"), "State")).to_have_text("Stable")
     row = row_of(page, "sharers")
     expect(cell(row, "Protocol")).to_have_text("share (KIP-932)")
     expect(cell(row, "Members")).to_have_text("–")
