@@ -95,11 +95,11 @@ def test_who_reads_can_hold_the_log(any_cluster: Cluster, console: ConsoleOfTest
     name = "while-the-log-is-held"
     page.goto(f"{console(any_cluster)}/metadata")
     expect(page.locator("li.record").first).to_be_visible()
-    page.get_by_role("button", name="Pause").click()
+    page.get_by_role("button", name="Pause", exact=True).click()
     with topic_of(any_cluster, name):
         expect(page.get_by_role("status")).to_have_text(re.compile("new records? waits?"))
         expect(record(page, f"topic {name}")).to_have_count(0)
-        page.get_by_role("button", name="Follow").click()
+        page.get_by_role("button", name="Follow", exact=True).click()
         expect(record(page, rf"TopicRecord.*topic {name}")).to_be_visible()
 
 
@@ -118,17 +118,17 @@ def test_a_moment_has_an_address_and_neighbours(any_cluster: Cluster, console: C
             expect(page.locator("li.record").first.get_by_role("link").first).to_have_text(f"{int(offset):,}")
             expect(page.get_by_role("heading", name=f"It adds topic {name}")).to_be_visible()
             page.reload()
-        page.get_by_role("button", name="Newer").click()
+        page.get_by_role("button", name="Newer", exact=True).click()
         expect(record(page, rf"PartitionRecord.*partition {name}-0")).to_be_visible()
-        page.get_by_role("button", name="Older").click()
+        page.get_by_role("button", name="Older", exact=True).click()
         expect(page).to_have_url(re.compile(rf"/metadata\?offset={offset}$"))
         page.get_by_role("spinbutton", name="Offset").fill("0")
         page.get_by_role("button", name="Go", exact=True).click()
         expect(page.get_by_role("heading", name="Records up to offset 0")).to_be_visible()
         expect(record(page, "LEADER_CHANGE")).to_be_visible()
-        expect(page.get_by_role("button", name="Older")).to_have_count(0)
+        expect(page.get_by_role("button", name="Older", exact=True)).to_have_count(0)
         page.get_by_role("link", name="Follow the log").click()
-        expect(page.get_by_role("button", name="Pause")).to_be_visible()
+        expect(page.get_by_role("button", name="Pause", exact=True)).to_be_visible()
 
 
 def test_everything_about_a_topic(any_cluster: Cluster, console: ConsoleOfTest, page: Page) -> None:
@@ -137,7 +137,7 @@ def test_everything_about_a_topic(any_cluster: Cluster, console: ConsoleOfTest, 
         page.goto(f"{console(any_cluster)}/metadata")
         page.get_by_label("About").select_option("topic")
         page.get_by_label("Named").fill(name)
-        page.get_by_role("button", name="Filter").click()
+        page.get_by_role("button", name="Filter", exact=True).click()
         expect(page).to_have_url(re.compile(rf"about=topic&name={name}"))
         expect(page.get_by_role("status")).to_have_text(
             re.compile("4 found in the records from offset 0 to .*whole log")
@@ -147,10 +147,10 @@ def test_everything_about_a_topic(any_cluster: Cluster, console: ConsoleOfTest, 
         set_retention(admin, name, "8000")
         expect(record(page, "retention.ms 7000 → 8000")).to_be_visible()
         page.get_by_label("Type").select_option("ConfigRecord")
-        page.get_by_role("button", name="Filter").click()
+        page.get_by_role("button", name="Filter", exact=True).click()
         expect(page.locator("li.record")).to_have_count(2)
-        page.get_by_role("button", name="Show all").click()
-        expect(page.get_by_role("button", name="Pause")).to_be_visible()
+        page.get_by_role("button", name="Show all", exact=True).click()
+        expect(page.get_by_role("button", name="Pause", exact=True)).to_be_visible()
 
 
 def test_an_offset_that_is_not_there_is_a_sentence(one_node: Cluster, console: ConsoleOfTest, page: Page) -> None:
@@ -158,7 +158,7 @@ def test_an_offset_that_is_not_there_is_a_sentence(one_node: Cluster, console: C
     expect(page.get_by_text("There is no record 123,456,789 yet")).to_be_visible()
     expect(page.locator("li.record").first).to_be_visible()
     page.goto(f"{console(one_node)}/metadata?offset=nonsense")
-    expect(page.get_by_role("button", name="Pause")).to_be_visible()
+    expect(page.get_by_role("button", name="Pause", exact=True)).to_be_visible()
 
 
 def test_everything_of_a_record_is_there_as_json(
