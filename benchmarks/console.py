@@ -111,7 +111,7 @@ def run() -> Iterator[Row]:
                     took[place].append(_load(page, address + place))
             for place in PLACES:
                 _load(page, address + place)
-                core = _core_of(target) - idle
+                core = max(0.0, _core_of(target) - idle)
                 median = statistics.median(took[place])
                 yield (
                     f"{place} until it is there, median of {LOADS}; the broker while it is open",
