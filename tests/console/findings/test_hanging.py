@@ -33,12 +33,22 @@ def test_only_open_transactions_that_are_silent_for_long_may_hang() -> None:
 def test_it_is_told_whether_a_coordinator_knows_the_producer() -> None:
     hanging = [HangingTransaction(partition=ORDERS, producer=producer(number)) for number in (1, 2)]
     listed = [TransactionListing(transactional_id="till", coordinator=1, producer_id=2, state="CompleteCommit")]
-    unknown, known = orphans(hanging, listed)
-    assert unknown.transactional_id is None
+    unknown, known = orphans(hanging, listed, ids_may_be_hidden=False)
+    assert (unknown.transactional_id, unknown.may_go_on, known.may_go_on) == (None, False, False)
     assert "No coordinator knows producer id 1" in unknown.why
     assert known.transactional_id == "till"
     assert known.why == (
         "till is CompleteCommit at its coordinator, and orders-0 is not among the partitions of its transaction."
+    )
+
+
+def test_what_belongs_to_a_hidden_id_may_go_on() -> None:
+    hanging = [HangingTransaction(partition=ORDERS, producer=producer(number)) for number in (1, 2)]
+    listed = [TransactionListing(transactional_id="till", coordinator=1, producer_id=2, state="CompleteCommit")]
+    unknown, known = orphans(hanging, listed, ids_may_be_hidden=True)
+    assert (unknown.may_go_on, known.may_go_on) == (True, False)
+    assert unknown.why.startswith(
+        "Perhaps it does not hang: no transactional id that this client sees has producer id 1."
     )
 
 

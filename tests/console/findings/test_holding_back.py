@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from tidelog.client.browsing import ControlEntry, Entry, Gap, RecordEntry, TransactionOutcome, Unreadable
 from tidelog.console.findings.holding_back import (
     GroupPlaces,
+    HoldingBack,
     KnownTransaction,
     OpenInPartition,
     PartitionReading,
+    Suspicions,
     WaitingGroup,
     next_visible,
     still_open,
@@ -256,3 +258,56 @@ def test_each_held_partition_has_one_holder_which_is_the_first_open_transaction(
     for partition in free:
         reading = partitions[partition]
         assert all(each.start_offset >= reading.high_watermark for each in still_open(reading))
+
+
+# -- what hangs -----------------------------------------------------------------------------------------------------
+
+
+def holding(**transactions: KnownTransaction) -> list[HoldingBack]:
+    """The transaction of producer 1 is open in both partitions. `p1=FIRST`: its coordinator knows that."""
+    readings = {ORDERS: reading(20, 40, p1=20), PAYMENTS: reading(7, 9, p1=7)}
+    return who_holds_back(readings, {int(name[1:]): known for name, known in transactions.items()}, ())
+
+
+def test_what_no_coordinator_ends_in_two_readings_hangs() -> None:
+    suspicions = Suspicions()
+    only_orders = KnownTransaction(transactional_id="first", start_ms=1_000, partitions=frozenset({ORDERS}))
+    suspicions.note(holding(p1=only_orders), ids_may_be_hidden=False)
+    assert (suspicions.hanging, suspicions.are_open) == (frozenset(), True)
+    suspicions.note(holding(p1=only_orders), ids_may_be_hidden=False)
+    assert (suspicions.hanging, suspicions.are_open) == (frozenset({PAYMENTS}), False)
+    suspicions.note(holding(p1=FIRST), ids_may_be_hidden=False)
+    assert (suspicions.hanging, suspicions.are_open) == (frozenset(), False)
+
+
+def test_a_transaction_that_has_begun_between_two_questions_does_not_hang() -> None:
+    suspicions = Suspicions()
+    for known in ({}, {"p1": FIRST}, {}, {"p1": FIRST}):
+        suspicions.note(holding(**known), ids_may_be_hidden=False)
+        assert not suspicions.hanging
+
+
+def test_another_transaction_at_another_offset_is_suspected_anew() -> None:
+    suspicions = Suspicions()
+    for start in (20, 25):
+        found = who_holds_back({ORDERS: reading(start, 40, p1=start)}, {}, ())
+        suspicions.note(found, ids_may_be_hidden=False)
+    assert not suspicions.hanging
+
+
+def test_what_no_id_is_seen_of_hangs_only_if_all_ids_are_seen() -> None:
+    seen, hidden = Suspicions(), Suspicions()
+    for _ in range(2):
+        seen.note(holding(), ids_may_be_hidden=False)
+        hidden.note(holding(), ids_may_be_hidden=True)
+    assert seen.hanging == {ORDERS, PAYMENTS}
+    assert not hidden.hanging
+    assert not hidden.are_open
+
+
+def test_an_id_that_is_seen_may_hang_while_others_are_hidden() -> None:
+    idle = KnownTransaction(transactional_id="first", start_ms=None, partitions=frozenset())
+    suspicions = Suspicions()
+    for _ in range(2):
+        suspicions.note(holding(p1=idle), ids_may_be_hidden=True)
+    assert suspicions.hanging == {ORDERS, PAYMENTS}

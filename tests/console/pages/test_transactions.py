@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -13,11 +14,20 @@ from support.raw_client import raw_client
 from support.raw_transactions import RawProducer
 
 import tidelog
+from tidelog.client.admin import (
+    AccessControlEntry,
+    AclBinding,
+    AclResourceType,
+    Operation,
+    PermissionType,
+    ResourcePattern,
+)
 from tidelog.client.errors import FencedError
 from tidelog.client.offsets.committed import OffsetAndMetadata
 from tidelog.console.access import CSRF_HEADER
 from tidelog.console.app import Console
 from tidelog.console.pages import hanging_transactions, open_transactions, transaction_log
+from tidelog.console.pages.group import GroupReader
 from tidelog.console.pages.hanging_transactions import HangingSearch
 from tidelog.console.pages.producers import ProducersReader
 from tidelog.console.pages.transaction import TransactionReader
@@ -42,8 +52,8 @@ async def broker() -> AsyncIterator[tidelog.Broker]:
         yield running
 
 
-@pytest.fixture
-async def console(broker: tidelog.Broker) -> AsyncIterator[Console]:
+@asynccontextmanager
+async def console_of(broker: tidelog.Broker) -> AsyncIterator[Console]:
     client = {"bootstrap.servers": broker.bootstrap_servers}
     running = Console(ConsoleSettings(client=client, host="127.0.0.1", port=0, token=None, read_only=False))
     admin = await running.parts.cluster.admin()
@@ -51,6 +61,12 @@ async def console(broker: tidelog.Broker) -> AsyncIterator[Console]:
     yield running
     await running.end_live_data()
     await running.parts.cluster.close()
+
+
+@pytest.fixture
+async def console(broker: tidelog.Broker) -> AsyncIterator[Console]:
+    async with console_of(broker) as running:
+        yield running
 
 
 @pytest.fixture
@@ -94,6 +110,18 @@ async def commit(parts: ConsoleParts, group: str, **offsets: int) -> None:
 
 
 # -- the list -------------------------------------------------------------------------------------------------------
+
+
+async def test_ids_are_found_by_a_part_of_their_names(
+    parts: ConsoleParts, broker: tidelog.Broker, opened: tidelog.Producer
+) -> None:
+    """Who holds readers back is told, whatever is searched for."""
+    async with tidelog.Producer(broker.bootstrap_servers, transactional_id="Billing-7") as producer:
+        await producer.init_transactions()
+    shown = read(await TransactionsReader(parts, "ILLING").read())
+    assert [row["id"] for row in shown["transactions"]] == ["Billing-7"]
+    assert [each["id"] for each in shown["holding"]] == ["till/1"]
+    assert read(await TransactionsReader(parts, "nobody").read())["transactions"] == []
 
 
 async def test_a_cluster_without_transactions_has_none(parts: ConsoleParts) -> None:
@@ -515,6 +543,46 @@ async def test_a_transaction_that_its_coordinator_will_end_is_not_aborted_as_a_h
     assert "does not hang: its coordinator will end it" in answer.document["message"]
     assert await stable(console.parts, FIRST) == 2
     await opened.commit_transaction()
+
+
+async def test_a_transaction_whose_id_this_client_may_not_see_is_not_taken_for_one_that_hangs() -> None:
+    """Coordinators say nothing of an id that somebody may not describe, so it looks like one that has expired."""
+    properties = {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "allow.everyone.if.no.acl.found": "true",
+    }
+    async with tidelog.Broker(port=0, properties=properties) as broker, console_of(broker) as console:
+        admin = await console.parts.cluster.admin()
+        async with tidelog.Producer(broker.bootstrap_servers, transactional_id="till") as producer:
+            await producer.init_transactions()
+            await producer.begin_transaction()
+            await (await producer.send(TOPIC, "open", partition=0))
+            await commit(console.parts, "readers", p0=0)
+            # From now on others than this user have no rights with transactional ids.
+            everything = ResourcePattern(resource_type=AclResourceType.TRANSACTIONAL_ID, name="*")
+            entry = AccessControlEntry(
+                principal="User:somebody", operation=Operation.DESCRIBE, permission_type=PermissionType.ALLOW
+            )
+            allow = AclBinding(pattern=everything, entry=entry)
+            admin.raise_any(await admin.create_acls([allow]))
+            assert await admin.list_transactions() == []
+
+            group = GroupReader(console.parts, "readers")
+            for _ in range(2):
+                shown = read(await group.read())
+                (holding,) = shown["holding"]
+                assert (holding["id"], holding["hangs"], holding["hidden"]) == (None, False, True)
+
+            (row,) = (await searched(HangingSearch(console.parts, 0)))["found"]
+            assert row["may_go_on"]
+            assert "Perhaps it does not hang" in row["why"]
+            answer = await post(console, "transactions/hanging/abort", meant(row))
+            assert answer.status == 409
+            assert "nobody can tell whether the transaction" in answer.document["message"]
+            assert await stable(console.parts, FIRST) == 0
+            answer = await post(console, "transactions/hanging/abort", {**meant(row), "may_go_on": True})
+            assert answer.status == 200, answer.text
+            assert await stable(console.parts, FIRST) == 2
 
 
 # -- producers of a partition ---------------------------------------------------------------------------------------

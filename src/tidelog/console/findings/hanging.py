@@ -17,10 +17,14 @@ from tidelog.model.lazy_dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Orphan:
-    """A hanging transaction. `transactional_id` is that of its producer, if a coordinator still knows it."""
+    """A hanging transaction. `transactional_id` is that of its producer, if a coordinator still knows it.
+
+    `may_go_on` if that is not certain: an id that this client does not see may have the producer, and be in use.
+    """
 
     hanging: HangingTransaction
     transactional_id: str | None
+    may_go_on: bool
     why: str
 
 
@@ -37,9 +41,11 @@ def silent_transactions(
     ]
 
 
-def orphans(found: Iterable[HangingTransaction], listed: Iterable[TransactionListing]) -> list[Orphan]:
+def orphans(
+    found: Iterable[HangingTransaction], listed: Iterable[TransactionListing], *, ids_may_be_hidden: bool
+) -> list[Orphan]:
     ids = {listing.producer_id: listing for listing in listed}
-    return [_orphan(each, ids.get(each.producer.producer_id)) for each in found]
+    return [_orphan(each, ids.get(each.producer.producer_id), ids_may_be_hidden) for each in found]
 
 
 def matching(
@@ -52,18 +58,28 @@ def matching(
     return None
 
 
-def _orphan(hanging: HangingTransaction, listing: TransactionListing | None) -> Orphan:
+def _orphan(hanging: HangingTransaction, listing: TransactionListing | None, ids_may_be_hidden: bool) -> Orphan:
     producer_id = hanging.producer.producer_id
+    if listing is None and ids_may_be_hidden:
+        return Orphan(
+            hanging=hanging,
+            transactional_id=None,
+            may_go_on=True,
+            why=f"Perhaps it does not hang: no transactional id that this client sees has producer id {producer_id}. "
+            "It has expired, or the client has no right to describe it (Describe on the transactional id).",
+        )
     if listing is None:
         return Orphan(
             hanging=hanging,
             transactional_id=None,
+            may_go_on=False,
             why=f"No coordinator knows producer id {producer_id}: its transactional id has expired, or another "
             "producer id has taken its place.",
         )
     return Orphan(
         hanging=hanging,
         transactional_id=listing.transactional_id,
+        may_go_on=False,
         why=f"{listing.transactional_id} is {listing.state} at its coordinator, and {hanging.partition} is not among "
         "the partitions of its transaction.",
     )

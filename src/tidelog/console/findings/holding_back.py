@@ -77,7 +77,7 @@ class HeldPartition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HoldingBack:
-    """One transaction. `transaction` is None if no coordinator knows the producer id."""
+    """One transaction. `transaction` is None if no transactional id that this client sees has the producer id."""
 
     producer_id: int
     transaction: KnownTransaction | None
@@ -120,6 +120,35 @@ def who_holds_back(
         for producer_id, theirs in held.items()
     ]
     return sorted(found, key=_age)
+
+
+class Suspicions:
+    """Which transactions hang: those that no coordinator was going to end in two readings, one after the other. What
+    has begun or ended between two questions of one reading is known in the next one.
+
+    Coordinators list only the ids that a client may describe. If some may be hidden, nothing is known of a transaction
+    that none of the others has.
+    """
+
+    def __init__(self) -> None:
+        self._suspects: frozenset[tuple[TopicPartition, int, int]] = frozenset()
+        self.hanging: frozenset[TopicPartition] = frozenset()
+
+    @property
+    def are_open(self) -> bool:
+        """The next reading decides about some."""
+        return any(partition not in self.hanging for partition, _, _ in self._suspects)
+
+    def note(self, holding: Iterable[HoldingBack], *, ids_may_be_hidden: bool) -> None:
+        suspects = frozenset(
+            (held.partition, one.producer_id, held.offset)
+            for one in holding
+            if one.transaction is not None or not ids_may_be_hidden
+            for held in one.partitions
+            if not held.is_expected
+        )
+        self.hanging = frozenset(partition for partition, _, _ in suspects & self._suspects)
+        self._suspects = suspects
 
 
 def still_open(reading: PartitionReading) -> Sequence[OpenInPartition]:

@@ -11,12 +11,15 @@ from tidelog.console.findings.holding_back import (
     KnownTransaction,
     OpenInPartition,
     PartitionReading,
+    Suspicions,
     who_holds_back,
 )
 from tidelog.console.findings.lag import LogMarks
+from tidelog.console.hidden_ids import ids_may_be_hidden
 from tidelog.console.replies import EXPECTED_FAILURES
 from tidelog.model.errors import ApiError
 from tidelog.model.ids import TopicPartition
+from tidelog.model.lazy_dataclasses import dataclass
 
 # More are not looked at: each may have many producers.
 MOST_HELD = 50
@@ -25,45 +28,64 @@ _SLOW_SECONDS = 10.0
 _PATIENCE_MS = 3_000
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    holding: list[HoldingBack]
+    # The partitions in which transactions hang, as it seems.
+    hanging: frozenset[TopicPartition]
+    # What no id is known of may belong to one that this client does not see.
+    ids_may_be_hidden: bool
+
+
+_NOTHING = Held(holding=[], hanging=frozenset(), ids_may_be_hidden=False)
+
+
 class HoldingReader:
-    """It asks again when a last stable offset has moved, and now and then."""
+    """It asks again when a last stable offset has moved, when something seems to hang, and now and then."""
 
     def __init__(self) -> None:
         self._of: Mapping[TopicPartition, int] = {}
         self._read_at = 0.0
-        self._holding: list[HoldingBack] | None = []
+        self._suspicions = Suspicions()
+        self._held: Held | None = None
 
-    async def read(self, admin: Admin, held: Mapping[TopicPartition, LogMarks]) -> list[HoldingBack] | None:
+    async def read(self, admin: Admin, held: Mapping[TopicPartition, LogMarks]) -> Held | None:
         """None where producers or transactions may not be seen."""
         asked = dict(sorted(held.items())[:MOST_HELD])
         of = {partition: marks.stable for partition, marks in asked.items()}
         now = time.monotonic()
-        if of != self._of or now - self._read_at >= _SLOW_SECONDS:
+        if of != self._of or now - self._read_at >= _SLOW_SECONDS or self._suspicions.are_open:
             self._of, self._read_at = of, now
-            self._holding = await _holding(admin, asked) if asked else []
-        return self._holding
+            try:
+                self._held = await self._look_at(admin, asked)
+            except EXPECTED_FAILURES:
+                self._held = None
+        return self._held if asked else _NOTHING
+
+    async def _look_at(self, admin: Admin, held: Mapping[TopicPartition, LogMarks]) -> Held:
+        holding = await _holding(admin, held) if held else []
+        hidden = any(one.transaction is None for one in holding) and await ids_may_be_hidden(admin)
+        self._suspicions.note(holding, ids_may_be_hidden=hidden)
+        return Held(holding=holding, hanging=self._suspicions.hanging, ids_may_be_hidden=hidden)
 
 
-async def _holding(admin: Admin, held: Mapping[TopicPartition, LogMarks]) -> list[HoldingBack] | None:
-    try:
-        producers = await admin.describe_producers(list(held), timeout_ms=_PATIENCE_MS)
-        readings = {
-            partition: PartitionReading(
-                last_stable_offset=held[partition].stable,
-                high_watermark=held[partition].end,
-                transactions=tuple(
-                    OpenInPartition(producer_id=each.producer_id, start_offset=each.transaction_start)
-                    for each in found
-                    if each.transaction_start is not None
-                ),
-            )
-            for partition, found in producers.items()
-            if not isinstance(found, ApiError)
-        }
-        holders = {each.producer_id for each in who_holds_back(readings, {}, ())}
-        return who_holds_back(readings, await _transactions(admin, holders), ())
-    except EXPECTED_FAILURES:
-        return None
+async def _holding(admin: Admin, held: Mapping[TopicPartition, LogMarks]) -> list[HoldingBack]:
+    producers = await admin.describe_producers(list(held), timeout_ms=_PATIENCE_MS)
+    readings = {
+        partition: PartitionReading(
+            last_stable_offset=held[partition].stable,
+            high_watermark=held[partition].end,
+            transactions=tuple(
+                OpenInPartition(producer_id=each.producer_id, start_offset=each.transaction_start)
+                for each in found
+                if each.transaction_start is not None
+            ),
+        )
+        for partition, found in producers.items()
+        if not isinstance(found, ApiError)
+    }
+    holders = {each.producer_id for each in who_holds_back(readings, {}, ())}
+    return who_holds_back(readings, await _transactions(admin, holders), ())
 
 
 async def _transactions(admin: Admin, producer_ids: set[int]) -> dict[int, KnownTransaction]:

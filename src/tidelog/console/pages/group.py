@@ -30,7 +30,7 @@ from tidelog.console.findings.lag import (
 )
 from tidelog.console.findings.rates import Rates
 from tidelog.console.lags.group_lags import SHARE
-from tidelog.console.lags.holding import HoldingReader
+from tidelog.console.lags.holding import Held, HoldingReader
 from tidelog.console.lags.log_counts import LogCounts
 from tidelog.console.lags.log_marks import marks_of
 from tidelog.console.pages.groups import DESCRIBED, total_document
@@ -110,7 +110,7 @@ class GroupReader:
             "points": list(self._points),
             "partitions": rows,
             "partitions_left_out": len(partitions) - len(rows),
-            "holding": None if holding is None else [_holding(each) for each in holding],
+            "holding": None if holding is None else [_holding(each, holding) for each in holding.holding],
             "not_readable": sorted({partition.topic for partition in self._counts.refused}),
             "counted_up_to": MOST_COUNTED_OFFSETS,
         }
@@ -253,15 +253,16 @@ def _lag(lag: PartitionLag) -> dict[str, Json]:
     }
 
 
-def _holding(holding: HoldingBack) -> dict[str, Json]:
-    """`hangs` if no coordinator will end it in one of these partitions."""
+def _holding(holding: HoldingBack, held: Held) -> dict[str, Json]:
+    """`hangs` if no coordinator will end it in one of these partitions; `hidden` if nobody can tell."""
     known = holding.transaction
     partitions = [held.partition for held in holding.partitions]
     return {
         "producer_id": holding.producer_id,
         "id": None if known is None else known.transactional_id,
         "start_ms": None if known is None else known.start_ms,
-        "hangs": known is None or not known.partitions.issuperset(partitions),
+        "hangs": not held.hanging.isdisjoint(partitions),
+        "hidden": known is None and held.ids_may_be_hidden,
         "partitions": [{"topic": each.topic, "partition": each.partition} for each in partitions],
     }
 

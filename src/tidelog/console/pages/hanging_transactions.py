@@ -18,6 +18,7 @@ from tidelog.client.admin import Admin, HangingTransaction
 from tidelog.client.errors import raise_any
 from tidelog.console.feeds import Pace
 from tidelog.console.findings.hanging import Orphan, matching, orphans, silent_transactions
+from tidelog.console.hidden_ids import ids_may_be_hidden
 from tidelog.console.parts import ConsoleParts, Parts
 from tidelog.console.replies import CONFLICT, ConsoleRefusal, Json, reply
 from tidelog.model.errors import ApiError
@@ -47,13 +48,14 @@ async def hanging(
 
 
 class HangingEnd(BaseModel):
-    """Which transaction is meant, as the search has shown it."""
+    """Which transaction is meant, as the search has shown it. `may_go_on`: who ends it knows that nobody can tell."""
 
     topic: str
     partition: int
     producer_id: int
     producer_epoch: int
     start_offset: int
+    may_go_on: bool = False
 
 
 @router.post("/transactions/hanging/abort")
@@ -67,9 +69,17 @@ async def abort(parts: Parts, end: HangingEnd) -> Response:
         raise ConsoleRefusal(
             f"the transaction of producer {end.producer_id} is not open any more in {partition}", CONFLICT
         )
-    if not await admin.hanging_among([HangingTransaction(partition=partition, producer=producer)]):
+    candidates = await admin.hanging_among([HangingTransaction(partition=partition, producer=producer)])
+    if not candidates:
         raise ConsoleRefusal(
             f"the transaction of producer {end.producer_id} in {partition} does not hang: its coordinator will end it",
+            CONFLICT,
+        )
+    (orphan,) = await _explained(admin, candidates)
+    if orphan.may_go_on and not end.may_go_on:
+        raise ConsoleRefusal(
+            f"nobody can tell whether the transaction of producer {end.producer_id} in {partition} hangs: the client "
+            "of this console may not see its transactional id, for which it needs Describe",
             CONFLICT,
         )
     epoch = -1 if producer.coordinator_epoch is None else producer.coordinator_epoch
@@ -127,11 +137,18 @@ class HangingSearch:
         """What it has found is kept if all questions were answered; otherwise the next reading asks again."""
         answers = await admin.describe_producers(part, timeout_ms=_PATIENCE_MS)
         found = await admin.hanging_among(silent_transactions(answers, self._silent_since_ms))
-        if found:
-            listed = await admin.list_transactions(producer_ids=sorted({each.producer.producer_id for each in found}))
-            self._found += orphans(found, listed)
+        self._found += await _explained(admin, found)
         self._unknown += [str(partition) for partition, answer in answers.items() if isinstance(answer, ApiError)]
         self._asked += len(part)
+
+
+async def _explained(admin: Admin, found: Sequence[HangingTransaction]) -> list[Orphan]:
+    if not found:
+        return []
+    ids = {each.producer.producer_id for each in found}
+    listed = await admin.list_transactions(producer_ids=sorted(ids))
+    hidden = bool(ids - {each.producer_id for each in listed}) and await ids_may_be_hidden(admin)
+    return orphans(found, listed, ids_may_be_hidden=hidden)
 
 
 def _orphan(orphan: Orphan) -> dict[str, Json]:
@@ -145,5 +162,6 @@ def _orphan(orphan: Orphan) -> dict[str, Json]:
         "start_offset": producer.transaction_start,
         "last_ms": producer.last_timestamp,
         "id": orphan.transactional_id,
+        "may_go_on": orphan.may_go_on,
         "why": orphan.why,
     }

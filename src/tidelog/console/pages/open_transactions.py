@@ -19,9 +19,11 @@ from tidelog.console.findings.holding_back import (
     KnownTransaction,
     OpenInPartition,
     PartitionReading,
+    Suspicions,
     next_visible,
     who_holds_back,
 )
+from tidelog.console.hidden_ids import ids_may_be_hidden
 from tidelog.console.parts import ConsoleParts
 from tidelog.console.replies import EXPECTED_FAILURES, Json
 from tidelog.model.errors import ApiError
@@ -60,6 +62,8 @@ class OpenTransactions:
     holding: list[HoldingBack]
     # The partitions in which transactions hang, as it seems.
     hanging: frozenset[TopicPartition]
+    # What no id is known of may belong to one that this client does not see.
+    ids_may_be_hidden: bool
     producers: Mapping[TopicPartition, tuple[ProducerState, ...]]
     readings: Mapping[TopicPartition, PartitionReading]
     problems: Mapping[TopicPartition, ApiError]
@@ -68,8 +72,7 @@ class OpenTransactions:
 
 
 class OpenTransactionsReader:
-    """It remembers the places of groups between readings, and what no coordinator knew: what has begun between two
-    questions of one reading is known in the next one."""
+    """It remembers the places of groups between readings, and what no coordinator knew."""
 
     def __init__(self, parts: ConsoleParts) -> None:
         self._parts = parts
@@ -78,16 +81,22 @@ class OpenTransactionsReader:
         self._groups: list[_CommittedOffsets] = []
         self._groups_told = True
         self._looks: dict[_Look, int] = {}
-        self._suspects: frozenset[tuple[TopicPartition, int, int]] = frozenset()
+        self._suspicions = Suspicions()
 
     async def read(
         self, admin: Admin, transactions: Mapping[int, KnownTransaction], partitions: Collection[TopicPartition]
     ) -> OpenTransactions:
         """Raises UnsupportedByBroker where brokers do not describe producers."""
         if not partitions:
-            self._suspects = frozenset()
+            self._suspicions.note((), ids_may_be_hidden=False)
             return OpenTransactions(
-                holding=[], hanging=frozenset(), producers={}, readings={}, problems={}, groups_told=True
+                holding=[],
+                hanging=frozenset(),
+                ids_may_be_hidden=False,
+                producers={},
+                readings={},
+                problems={},
+                groups_told=True,
             )
         producers, stable, ends = await asyncio.gather(
             admin.describe_producers(partitions, timeout_ms=_PATIENCE_MS),
@@ -100,17 +109,12 @@ class OpenTransactionsReader:
         if held:
             await self._read_groups(admin, frozenset(held))
             holding = who_holds_back(readings, transactions, await self._places(held))
-        suspects = frozenset(
-            (held.partition, one.producer_id, held.offset)
-            for one in holding
-            for held in one.partitions
-            if not held.is_expected
-        )
-        hanging = frozenset(partition for partition, _, _ in suspects & self._suspects)
-        self._suspects = suspects
+        hidden = any(one.transaction is None for one in holding) and await ids_may_be_hidden(admin)
+        self._suspicions.note(holding, ids_may_be_hidden=hidden)
         return OpenTransactions(
             holding=holding,
-            hanging=hanging,
+            hanging=self._suspicions.hanging,
+            ids_may_be_hidden=hidden,
             producers={
                 partition: found
                 for partition, found in producers.items()
@@ -187,7 +191,7 @@ class _CommittedOffsets:
     offsets: Mapping[TopicPartition, int]
 
 
-def holding_document(holding: HoldingBack, hanging: Collection[TopicPartition]) -> dict[str, Json]:
+def holding_document(holding: HoldingBack, opened: OpenTransactions) -> dict[str, Json]:
     known = holding.transaction
     partitions: list[Json] = [
         {
@@ -208,7 +212,8 @@ def holding_document(holding: HoldingBack, hanging: Collection[TopicPartition]) 
         "id": None if known is None else known.transactional_id,
         "start_ms": None if known is None else known.start_ms,
         "partitions": partitions,
-        "hangs": any(held.partition in hanging for held in holding.partitions),
+        "hangs": any(held.partition in opened.hanging for held in holding.partitions),
+        "hidden": known is None and opened.ids_may_be_hidden,
         "partitions_left_out": len(holding.partitions) - len(partitions),
         "waiting": waiting,
         "waiting_left_out": len(holding.waiting) - len(waiting),

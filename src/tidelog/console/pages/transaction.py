@@ -109,7 +109,7 @@ class TransactionReader:
             "described": None if found is None else _description(found),
             "partitions": [_partition(place, found, opened) for place in partitions[:MOST_PARTITIONS]],
             "partitions_left_out": max(0, len(partitions) - MOST_PARTITIONS),
-            "holding": [holding_document(each, opened.hanging) for each in _holding(found, opened)],
+            "holding": [holding_document(each, opened) for each in _holding(found, opened)],
             "groups_told": opened.groups_told,
             "timeline": None if self._records is None else timeline_document(self._records),
             "timeline_problem": self._log_problem,

@@ -34,8 +34,9 @@ OPEN_STATES = ("Ongoing", "PrepareCommit", "PrepareAbort")
 
 
 @router.get("/transactions/live")
-async def transactions(parts: Parts) -> Response:
-    return parts.feeds.stream("transactions", lambda: TransactionsReader(parts).read, _PACE)
+async def transactions(parts: Parts, named: str = "") -> Response:
+    """The ids with `named` in them."""
+    return parts.feeds.stream(("transactions", named), lambda: TransactionsReader(parts, named).read, _PACE)
 
 
 @router.get("/transactions/machine")
@@ -58,8 +59,9 @@ async def machine() -> Response:
 class TransactionsReader:
     """It remembers descriptions: what is idle is described again when its state changes, and now and then."""
 
-    def __init__(self, parts: ConsoleParts) -> None:
+    def __init__(self, parts: ConsoleParts, named: str = "") -> None:
         self._parts = parts
+        self._named = named.lower()
         self._open = OpenTransactionsReader(parts)
         self._described: dict[str, tuple[TransactionListing, TransactionDescription]] = {}
         self._slow_at: float | None = None
@@ -69,16 +71,21 @@ class TransactionsReader:
         listed = sorted(
             await admin.list_transactions(), key=lambda each: (each.state not in OPEN_STATES, each.transactional_id)
         )
-        shown = listed[:MOST_IDS]
-        descriptions = await self._describe(admin, shown)
+        found_by_name = [each for each in listed if self._named in each.transactional_id.lower()]
+        shown = found_by_name[:MOST_IDS]
+        # Whoever holds readers back is told, whatever is searched for.
+        wanted = {each.transactional_id: each for each in listed if each.state in OPEN_STATES}
+        wanted |= {each.transactional_id: each for each in shown}
+        descriptions = await self._describe(admin, list(wanted.values()))
         partitions = sorted({partition for found in descriptions.values() for partition in found.partitions})
-        known = {found.producer_id: known_transaction(found) for found in descriptions.values()}
+        known = {each.producer_id: _without_open_transaction(each) for each in listed}
+        known |= {found.producer_id: known_transaction(found) for found in descriptions.values()}
         found = await self._open.read(admin, known, partitions[:MOST_PARTITIONS])
         return {
             "now_ms": int(time.time() * 1000),
             "transactions": [_row(listing, descriptions.get(listing.transactional_id)) for listing in shown],
-            "left_out": len(listed) - len(shown),
-            "holding": [holding_document(each, found.hanging) for each in found.holding[:MOST_HOLDING]],
+            "left_out": len(found_by_name) - len(shown),
+            "holding": [holding_document(each, found) for each in found.holding[:MOST_HOLDING]],
             "holding_left_out": max(0, len(found.holding) - MOST_HOLDING),
             "partitions_left_out": max(0, len(partitions) - MOST_PARTITIONS),
             "partitions_unknown": [str(partition) for partition in found.problems],
@@ -116,6 +123,11 @@ def known_transaction(found: TransactionDescription) -> KnownTransaction:
         start_ms=open_since(found),
         partitions=frozenset(found.partitions),
     )
+
+
+def _without_open_transaction(listing: TransactionListing) -> KnownTransaction:
+    """What is known of an id that was not described: those with an open transaction are."""
+    return KnownTransaction(transactional_id=listing.transactional_id, start_ms=None, partitions=frozenset())
 
 
 def _row(listing: TransactionListing, found: TransactionDescription | None) -> dict[str, Json]:

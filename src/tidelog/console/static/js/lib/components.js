@@ -1,6 +1,7 @@
 // What pages are made of.
 import { Component, html, useEffect, useId, useMemo, useRef, useState } from './html.js';
 import { count, exactTime, time } from './format.js';
+import { setQuery } from './router.js';
 
 // A failure as a sentence. `kind` "unsupported" is what this cluster cannot tell: a word, not an error.
 export function Problem({ failure }) {
@@ -174,3 +175,8 @@ export const Tabs = ({ label, tabs }) => html`<nav class="tabs" aria-label=${lab
 export const Heading = ({ back, kind, name, children }) => html`<div class="heading">
   ${back && html`<a class="back" href=${back.href}>${back.label}</a>`}
   <h1>${kind && html`<span class="kind">${kind} </span>`}${name}</h1>${children}</div>`;
+
+// For lists that are too long for a page: a part of the names, which the console looks for.
+export const NameSearch = ({ label = 'Name contains', named }) => html`
+  <form class="controls" onSubmit=${(event) => { event.preventDefault(); setQuery({ named: event.target.elements.named.value }); }}>
+    <label>${label} <input type="search" name="named" defaultValue=${named} /></label><button type="submit">Search</button></form>`;

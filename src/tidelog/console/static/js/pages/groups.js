@@ -4,7 +4,7 @@ import { useLive } from '../lib/api.js';
 import { count, plural } from '../lib/format.js';
 import { path, setQuery } from '../lib/router.js';
 import { visible } from '../lib/visible.js';
-import { Card, NotTold, Problem, Table, Tag, Waiting } from '../lib/components.js';
+import { Card, NameSearch, NotTold, Problem, Table, Tag, Waiting } from '../lib/components.js';
 import { Group } from './group.js';
 import { Lag, State, protocolOf } from './group_words.js';
 
@@ -42,11 +42,6 @@ const COLUMNS = [
   },
 ];
 
-function Search({ named }) {
-  return html`<form class="controls" onSubmit=${(event) => { event.preventDefault(); setQuery({ named: event.target.elements.named.value }); }}>
-    <label>Name contains <input type="search" name="named" defaultValue=${named} /></label><button type="submit">Search</button></form>`;
-}
-
 function Groups({ query }) {
   const { data, failure } = useLive('groups/live', { named: query.named });
   const shown = SHOWN[query.show] ? query.show : 'all';
@@ -58,7 +53,7 @@ function Groups({ query }) {
     <${Card} title="All groups" note=${`${count(rows.length)} of ${count(data.groups.length + data.left_out)}`}
       actions=${html`<label>Show <select value=${shown} onChange=${(event) => setQuery({ show: event.target.value })}>
         ${Object.entries(SHOWN).map(([key, { label }]) => html`<option key=${key} value=${key}>${label}</option>`)}</select></label>`}>
-      ${(data.left_out > 0 || query.named) && html`<${Search} named=${query.named ?? ''} />`}
+      ${(data.left_out > 0 || query.named) && html`<${NameSearch} named=${query.named ?? ''} />`}
       ${data.left_out > 0 && html`<${NotTold}>There are more groups than this page shows: ${count(data.left_out)} are left out. Search for a part of their names.<//>`}
       <${Table} label="Groups" columns=${COLUMNS} rows=${rows} rowKey=${(row) => row.id}
         sorted=${{ key: 'id', down: false }} empty=${shown === 'all' ? 'There are no groups: nobody has joined one or committed offsets.' : 'There are no groups of this kind.'} />

@@ -31,14 +31,16 @@ const columns = (abort) => [
 ];
 
 function AbortHanging({ row, onClose, onDone }) {
+  const [sure, setSure] = useState(false);
   const act = async () => {
     await post('transactions/hanging/abort', {
       topic: row.topic, partition: row.partition, producer_id: row.producer_id, producer_epoch: row.producer_epoch,
-      start_offset: row.start_offset,
+      start_offset: row.start_offset, may_go_on: sure,
     });
     onDone(row);
   };
-  return html`<${Confirm} title=${`Abort the hanging transaction in ${place(row)}?`} confirm="Abort it" onConfirm=${act} onClose=${onClose}>
+  return html`<${Confirm} title=${`Abort the hanging transaction in ${place(row)}?`} confirm="Abort it" ready=${sure || !row.may_go_on}
+      onConfirm=${act} onClose=${onClose}>
     <ul>
       <li>The leader of ${place(row)} writes an abort marker for producer id ${row.producer_id}, epoch ${row.producer_epoch}.</li>
       <li>What this producer has written from offset ${count(row.start_offset)} on stays invisible to readers of committed records, for ever.</li>
@@ -46,15 +48,21 @@ function AbortHanging({ row, onClose, onDone }) {
       <li>Only this partition is changed; no coordinator is asked. The console looks once more whether the transaction still
         hangs, and refuses if a coordinator would end it.</li>
     </ul>
+    ${row.may_go_on && html`<p class="problem">Nobody can tell whether this transaction hangs: this console's client may not see its
+      transactional id. If it goes on, and is committed elsewhere, what it has written here is lost.</p>
+      <p><label><input type="checkbox" checked=${sure} onChange=${(event) => setSure(event.target.checked)} /> I know that its
+        producer has ended</label></p>`}
   <//>`;
 }
 
 function Result({ result, ended, onAbort }) {
   const rows = result.found.filter((row) => !ended.includes(keyOf(row)));
+  const certain = rows.filter((row) => !row.may_go_on).length;
   const table = useMemo(() => columns(onAbort), [onAbort]);
   return html`
     <p role="status">${result.done ? `All ${plural(result.asked, 'partition', 'partitions')} asked: ` : `${count(result.asked)} of ${plural(result.partitions, 'partition', 'partitions')} asked: `}
-      <strong>${rows.length === 0 && result.done ? 'no transaction hangs' : plural(rows.length, 'transaction hangs', 'transactions hang')}</strong>,
+      <strong>${rows.length === 0 && result.done ? 'no transaction hangs' : plural(certain, 'transaction hangs', 'transactions hang')}${
+  rows.length > certain ? `, ${plural(rows.length - certain, 'more may hang', 'more may hang')}` : ''}</strong>,
       as far as they have been silent for more than ${plural(result.minutes, 'minute', 'minutes')}.</p>
     ${!result.done && html`<progress max=${Math.max(1, result.partitions)} value=${result.asked} aria-label="Partitions asked">${result.asked}</progress>`}
     ${result.unknown > 0 && html`<${NotTold}>${plural(result.unknown, 'partition does', 'partitions do')} not tell about ${result.unknown === 1 ? 'its' : 'their'} producers: ${result.unknown_names.map(visible).join(', ')}.<//>`}

@@ -4,14 +4,13 @@ import { useLive } from '../lib/api.js';
 import { count, duration, plural } from '../lib/format.js';
 import { path, setQuery } from '../lib/router.js';
 import { visible } from '../lib/visible.js';
-import { Card, NotTold, Problem, Table, Tag, Waiting } from '../lib/components.js';
+import { Card, NameSearch, NotTold, Problem, Table, Tag, Waiting } from '../lib/components.js';
 import { Hanging } from './hanging.js';
 import { HoldingBack } from './holding_back.js';
 import { Transaction } from './transaction.js';
 import { OPEN, stateKind } from './transaction_states.js';
 
 export const title = ({ rest }) => (rest ? `Transaction ${visible(rest)}` : 'Transactions');
-
 
 const SHOWN = {
   all: { label: 'all', keep: () => true },
@@ -60,7 +59,7 @@ function Holding({ data }) {
 }
 
 function Transactions({ query, session }) {
-  const { data, failure } = useLive('transactions/live');
+  const { data, failure } = useLive('transactions/live', { named: query.named });
   const shown = SHOWN[query.show] ? query.show : 'all';
   const rows = useMemo(() => (data ? data.transactions.filter(SHOWN[shown].keep) : []), [data, shown]);
   const table = useMemo(() => columns(data?.now_ms ?? 0), [data]);
@@ -71,7 +70,8 @@ function Transactions({ query, session }) {
     <${Card} title="Transactional ids" note=${`${count(rows.length)} of ${count(data.transactions.length + data.left_out)}`}
       actions=${html`<label>Show <select value=${shown} onChange=${(event) => setQuery({ show: event.target.value })}>
         ${Object.entries(SHOWN).map(([key, { label }]) => html`<option key=${key} value=${key}>${label}</option>`)}</select></label>`}>
-      ${data.left_out > 0 && html`<${NotTold}>There are more transactional ids than this page shows: ${count(data.left_out)} without an open transaction are left out. The page of one id is at /transactions/ and its name.<//>`}
+      ${(data.left_out > 0 || query.named) && html`<${NameSearch} label="Id contains" named=${query.named ?? ''} />`}
+      ${data.left_out > 0 && html`<${NotTold}>There are more transactional ids than this page shows: ${count(data.left_out)} are left out, those with an open transaction last. Search for a part of their names.<//>`}
       <${Table} label="Transactional ids" columns=${table} rows=${rows} rowKey=${(row) => row.id}
         empty="There are no transactional ids of this kind: nobody uses transactions, or their ids have expired." />
     <//>`}
