@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -12,15 +13,20 @@ import subprocess
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager
 from http.client import HTTPResponse
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.processes import HANG_SECONDS, free_port, wait_until
+from support.processes import HANG_SECONDS, free_port
 from support.tidelog_command import run_tidelog
 from support.tidelog_process import TidelogBroker, running_tidelog, tidelog_command
+
+from tidelog.console.browser_connections import ConnectionBounds, peer_of
+from tidelog.console.serving import serve
+from tidelog.console.settings import ConsoleSettings
 
 TOKEN = "planted-token-of-the-console"
 # What is under way has three seconds; a machine that is busy has more.
@@ -275,20 +281,179 @@ def test_it_serves_on_a_socket_that_its_starter_has_opened(start: Start) -> None
     running.end()
 
 
-def test_only_so_many_connections_are_taken(start: Start) -> None:
-    running = start("-b", "127.0.0.1:1")
+# -- connections that keep it waiting ----------------------------------------------------------------------------------
 
-    def status() -> int:
+# Far apart, so that a test sees which of them has counted.
+IMPATIENT = ConnectionBounds(connections=6, connections_of_one_peer=4, request_seconds=0.3, stalled_seconds=0.3)
+PATIENT = ConnectionBounds(
+    connections=6, connections_of_one_peer=4, request_seconds=HANG_SECONDS * 2, stalled_seconds=HANG_SECONDS * 2
+)
+ASKING = b"GET /api/session HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+
+
+@asynccontextmanager
+async def served_in_process(bounds: ConnectionBounds, **more: Any) -> AsyncIterator[int]:
+    """The port of a console that has these bounds."""
+    reading, writing = os.pipe()
+    announced: asyncio.Queue[str] = asyncio.Queue()
+    given = {"client": {"bootstrap.servers": "127.0.0.1:1"}, "host": "127.0.0.1", "token": None, **more}
+    settings = ConsoleSettings(port=0, read_only=False, **given)
+    running = asyncio.create_task(serve(settings, announced.put_nowait, lifeline=reading, bounds=bounds))
+    try:
+        async with asyncio.timeout(HANG_SECONDS):
+            yield int((await announced.get()).rstrip("/").rpartition(":")[2])
+    finally:
+        os.close(writing)
+        async with asyncio.timeout(HANG_SECONDS):
+            await running
+        os.close(reading)
+
+
+class Peer:
+    """A connection that does what a test says, and no more."""
+
+    def __init__(self, port: int, host: str) -> None:
+        self._port = port
+        self._host = host
+
+    async def __aenter__(self) -> Peer:
+        self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self._port, local_addr=(self._host, 0))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.writer.close()
+        with contextlib.suppress(ConnectionError):
+            await self.writer.wait_closed()
+
+    async def say(self, data: bytes) -> None:
+        self.writer.write(data)
+        with contextlib.suppress(ConnectionError):
+            await self.writer.drain()
+
+    async def answer(self) -> bytes:
+        """The first line of the next reply, whose rest is taken; nothing if the connection ends instead."""
         try:
-            return running.ask("api/session").status
-        except urllib.error.HTTPError as refused:
-            return refused.code
+            head = await self.reader.readuntil(b"\r\n\r\n")
+            length = re.search(rb"content-length: (\d+)", head)
+            await self.reader.readexactly(int(length[1]) if length is not None else 0)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            return b""
+        return head.partition(b"\r\n")[0]
 
-    with contextlib.ExitStack() as stack:
-        for _ in range(520):
-            stack.enter_context(socket.create_connection(("127.0.0.1", running.port)))
-        wait_until(lambda: status() == 503, what="that more are refused")
-    wait_until(lambda: status() == 200, what="that it sees that they are gone")
+    async def ended(self) -> bytes:
+        """When the console has closed it: what had come until then."""
+        came = b""
+        with contextlib.suppress(ConnectionError):
+            while part := await self.reader.read(1 << 16):
+                came += part
+        return came
+
+
+async def peers(stack: contextlib.AsyncExitStack, port: int, count: int, host: str = "127.0.0.1") -> list[Peer]:
+    return [await stack.enter_async_context(Peer(port, host)) for _ in range(count)]
+
+
+async def test_connections_that_say_nothing_are_closed() -> None:
+    async with served_in_process(IMPATIENT) as port, contextlib.AsyncExitStack() as stack:
+        silent = await peers(stack, port, 4)
+        assert [await each.ended() for each in silent] == [b""] * 4
+        (later,) = await peers(stack, port, 1)
+        await later.say(ASKING)
+        assert await later.answer() == b"HTTP/1.1 200 OK"
+
+
+async def test_a_head_that_comes_byte_by_byte_has_no_more_time() -> None:
+    async with served_in_process(IMPATIENT) as port, Peer(port, "127.0.0.1") as slow:
+        ended = asyncio.create_task(slow.ended())
+        while not ended.done():
+            await slow.say(b"G")
+            await asyncio.wait({ended}, timeout=IMPATIENT.request_seconds / 8)
+
+
+async def test_who_says_one_byte_after_a_reply_is_not_waited_for_either() -> None:
+    async with served_in_process(IMPATIENT) as port, Peer(port, "127.0.0.1") as slow:
+        await slow.say(ASKING)
+        assert await slow.answer() == b"HTTP/1.1 200 OK"
+        await slow.say(b"G")
+        assert await slow.ended() == b""
+
+
+@pytest.mark.parametrize("path", [b"/login", b"/api/topics/create"])
+async def test_a_body_that_does_not_come_is_not_waited_for(path: bytes) -> None:
+    """Of the form with the token, and of a change that is refused before its body is there."""
+    async with served_in_process(IMPATIENT, token=TOKEN) as port, Peer(port, "127.0.0.1") as slow:
+        await slow.say(b"POST " + path + b" HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000\r\n\r\ntok")
+        came = await slow.ended()
+        assert not came or came.startswith(b"HTTP/1.1 401")
+
+
+async def test_a_body_that_goes_on_coming_has_its_time() -> None:
+    async with served_in_process(IMPATIENT, token=TOKEN) as port, Peer(port, "127.0.0.1") as slow:
+        body = b"token=" + b"x" * 10
+        await slow.say(b"POST /login HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %d\r\n\r\n" % len(body))
+        for byte in body:
+            await slow.say(bytes([byte]))
+            # All of it takes longer than a request that stands still may take.
+            await asyncio.sleep(IMPATIENT.request_seconds / 8)
+        assert await slow.answer() == b"HTTP/1.1 401 Unauthorized"
+
+
+async def test_live_data_goes_on_although_nothing_more_is_asked() -> None:
+    async with served_in_process(IMPATIENT) as port, Peer(port, "127.0.0.1") as page:
+        await page.say(b"GET /api/overview/live HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        while loop.time() - begun < 3 * IMPATIENT.request_seconds:
+            # A reading that failed is followed by another one after three seconds at most.
+            assert b"event: problem" in await page.reader.readuntil(b"event: problem")
+
+
+async def test_surplus_connections_are_closed_at_once_and_others_still_come_in() -> None:
+    async with served_in_process(PATIENT) as port, contextlib.AsyncExitStack() as stack:
+        # The first four count, and say nothing.
+        silent = await peers(stack, port, 4)
+        surplus = await peers(stack, port, 3)
+        assert [await each.ended() for each in surplus] == [b""] * 3
+        others = await peers(stack, port, 2, host="127.0.0.2")
+        for other in others:
+            await other.say(ASKING)
+            assert await other.answer() == b"HTTP/1.1 200 OK"
+        # Now there are as many as there may be of all together.
+        (one_more,) = await peers(stack, port, 1, host="127.0.0.3")
+        assert await one_more.ended() == b""
+        await silent[0].say(ASKING)
+        assert await silent[0].answer() == b"HTTP/1.1 200 OK"
+
+
+async def test_there_is_room_again_when_connections_have_ended() -> None:
+    async with served_in_process(PATIENT) as port:
+        for _ in range(3):
+            async with contextlib.AsyncExitStack() as stack:
+                for each in await peers(stack, port, 4):
+                    await each.say(ASKING.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+                    assert (await each.ended()).startswith(b"HTTP/1.1 200 OK")
+
+
+async def test_who_takes_nothing_of_what_is_sent_is_cut_off() -> None:
+    """The replies fill the buffers of both machines, and then that of the console."""
+    async with served_in_process(IMPATIENT) as port:
+        with socket.socket() as connection:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
+            connection.setblocking(False)
+            loop = asyncio.get_running_loop()
+            await loop.sock_connect(connection, ("127.0.0.1", port))
+            asking = b"GET /static/css/console.css HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+            with contextlib.suppress(ConnectionError):
+                while True:
+                    # Until the console does not read any more, and then has closed.
+                    await loop.sock_sendall(connection, asking * 100)
+
+
+def test_networks_count_as_one_peer() -> None:
+    assert peer_of("192.0.2.7") == peer_of("::ffff:192.0.2.7") != peer_of("192.0.2.8")
+    assert peer_of("2001:db8:1:2:3:4:5:6") == peer_of("2001:db8:1:2::1") != peer_of("2001:db8:1:3::1")
+    assert peer_of("fe80::1%eth0") == peer_of("fe80::2")
+    assert peer_of("") == ""
 
 
 def test_clients_that_talk_nonsense_do_no_harm(start: Start) -> None:

@@ -5,10 +5,12 @@ its own. It needs `pip install "tidelog[console]"`. A broker that is started wit
 
 settings.py    what the command line has said
 serving.py     runs the console until a signal ends it
+browser_connections.py  how many connections there may be, and how long they may keep it waiting
 app.py         makes the application: all pages, what guards them, the files of the browser
 access.py      who may use it: host names, the token, changes, the headers that browsers obey
 connection.py  the connection to the cluster, which may be away and come back
 feeds.py       live data: one reading for all who watch the same thing, no faster than the cluster can bear
+hidden_ids.py  whether there may be transactional ids that this client does not see
 parts.py       what the modules of pages have in common
 replies.py     values as JSON, failures as sentences
 pages/         one module for each page: what it reads from the cluster, and what it changes

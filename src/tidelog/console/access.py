@@ -14,6 +14,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import hashlib
 import hmac
 import secrets
@@ -39,8 +41,9 @@ _UNAUTHORIZED = 401
 _LENGTH_REQUIRED = 411
 _TOO_LARGE = 413
 _MISDIRECTED = 421
-# A form with a token; more is not read.
+# A form with a token; more is not read, and nobody waits longer for it.
 _MOST_FORM_BYTES = 4096
+_FORM_SECONDS = 10.0
 _YEAR_SECONDS = 365 * 24 * 3600
 
 _POLICY = "; ".join(
@@ -158,10 +161,12 @@ class Guard:
 
     async def _log_in(self, request: Request) -> Response:
         body = bytearray()
-        async for part in request.stream():
-            body += part
-            if len(body) > _MOST_FORM_BYTES:
-                break
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_FORM_SECONDS):
+                async for part in request.stream():
+                    body += part
+                    if len(body) > _MOST_FORM_BYTES:
+                        break
         form = dict(parse_qsl(body[:_MOST_FORM_BYTES].decode("utf-8", "replace")))
         if self._matches(form.get("token", "")):
             return self._welcome(request, "/", "")

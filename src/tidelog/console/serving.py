@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterator
 import uvicorn
 
 from tidelog.console.app import Console
+from tidelog.console.browser_connections import ConnectionBounds, bounded_connections
 from tidelog.console.settings import ConsoleSettings
 
-# Tabs of browsers keep some open each. More are refused, so that nobody uses up descriptors.
-_MOST_CONNECTIONS = 500
 # For replies that are being sent when the end comes.
 _PATIENCE_SECONDS = 3
 _BACKLOG = 128
@@ -31,6 +30,7 @@ async def serve(
     *,
     lifeline: int | None = None,
     listening: int | None = None,
+    bounds: ConnectionBounds | None = None,
 ) -> None:
     """`announce` gets the address when the console answers. `listening` is the descriptor of a socket that the starter
     has opened. Raises InvalidConfig, CannotListen."""
@@ -38,10 +38,9 @@ async def serve(
     listener = _listen(settings.host, settings.port) if listening is None else socket.socket(fileno=listening)
     config = uvicorn.Config(
         console.app,
-        # That of the standard installation, which is tested, whatever else is installed.
-        http="h11",
+        # Of the standard installation, which is tested, whatever else is installed.
+        http=bounded_connections(bounds or ConnectionBounds()),
         proxy_headers=False,
-        limit_concurrency=_MOST_CONNECTIONS,
         log_config=None,
         access_log=False,
         server_header=False,
