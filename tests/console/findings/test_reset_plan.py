@@ -153,11 +153,39 @@ def test_a_group_without_members_may_be_changed(state: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "numbers"),
-    [("", None), ("  ", None), ("3", {3}), ("0-2, 5", {0, 1, 2, 5}), (" 7 - 8,7", {7, 8}), ("4-4", {4})],
+    ("text", "ranges"),
+    [
+        ("", None),
+        ("  ", None),
+        ("3", [range(3, 4)]),
+        ("0-2, 5", [range(3), range(5, 6)]),
+        ("5,0-2", [range(3), range(5, 6)]),
+        (" 7 - 8,7", [range(7, 9)]),
+        ("4-4", [range(4, 5)]),
+        ("1-5,2-3", [range(1, 6)]),
+        ("1,2,3", [range(1, 4)]),
+    ],
 )
-def test_partitions_as_text(text: str, numbers: set[int] | None) -> None:
-    assert parse_partitions(text) == numbers
+def test_partitions_as_text(text: str, ranges: list[range] | None) -> None:
+    assert parse_partitions(text) == ranges
+
+
+@given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 9)), min_size=1))
+def test_ranges_have_each_number_once(named: list[tuple[int, int]]) -> None:
+    ranges = parse_partitions(",".join(f"{begin}-{begin + more}" for begin, more in named))
+    assert ranges is not None
+    numbers = [number for each in ranges for number in each]
+    assert numbers == sorted({number for begin, more in named for number in range(begin, begin + more + 1)})
+
+
+def test_large_ranges_are_not_written_out() -> None:
+    assert parse_partitions(",".join(["0-999999"] * 5000)) == [range(1_000_000)]
+
+
+def test_a_long_text_is_not_repeated_whole() -> None:
+    with pytest.raises(ValueError, match="neither") as refused:
+        parse_partitions("x" * 50_000)
+    assert len(str(refused.value)) < 200
 
 
 @pytest.mark.parametrize("text", ["a", "1-", "-1", "3-1", "1,,2", "0-99999999999", "9" * 5000, "²", "1;2"])

@@ -400,6 +400,12 @@ async def test_a_reset_is_previewed(
         ({"id": "readers", "to": "earliest", "topic": "nothing"}, 404, "there is no topic"),
         ({"id": "readers", "to": "earliest", "topic": ORDERS, "partitions": "1-"}, 400, "neither the number"),
         ({"id": "readers", "to": "earliest", "topic": ORDERS, "partitions": "0-2"}, 404, "there is no 2"),
+        (
+            {"id": "readers", "to": "earliest", "topic": ORDERS, "partitions": ",".join(["0-999999"] * 5000)},
+            404,
+            "there is no 999999",
+        ),
+        ({"id": "readers", "to": "earliest", "topic": ORDERS, "partitions": "0," * 30_000}, 400, "partitions: "),
         ({"id": "readers", "to": "time", "value": -1}, 400, "before 1970"),
         ({"id": "readers", "to": "group", "other": "nobody"}, 404, "has committed no offsets"),
     ],

@@ -18,6 +18,8 @@ from tidelog.model.lazy_dataclasses import dataclass
 _NAMED = 3
 # No cluster has a partition with a larger number.
 _LARGEST_PARTITION = 1_000_000
+# Of what somebody has typed, in a sentence about it.
+_SHOWN_CHARACTERS = 60
 
 
 class ResetTarget(StrEnum):
@@ -188,18 +190,32 @@ def _some(parts: Sequence[str]) -> str:
     return "; ".join(parts[:_NAMED]) + (f"; and {more} more" if more > 0 else "")
 
 
-def parse_partitions(text: str) -> frozenset[int] | None:
-    """ "0-2, 5" as numbers; None, if it is empty, stands for all of them. Raises ValueError with a sentence."""
+def parse_partitions(text: str) -> list[range] | None:
+    """ "0-2, 5" as ranges that do not overlap, in their order; None, if it is empty, stands for all partitions.
+
+    Their numbers are not written out here: a topic has fewer of them than a text can name. Raises ValueError with a
+    sentence.
+    """
     if not text.strip():
         return None
-    numbers: set[int] = set()
+    named: list[tuple[int, int]] = []
     for part in text.split(","):
         first, dash, last = (each.strip() for each in part.partition("-"))
         begin, end = _number(first), _number(last if dash else first)
         if begin is None or end is None or end < begin:
-            raise ValueError(f"{part.strip()!r} is neither the number of a partition nor a range such as 0-2")
-        numbers.update(range(begin, end + 1))
-    return frozenset(numbers)
+            raise ValueError(f"{_cut(part.strip())} is neither the number of a partition nor a range such as 0-2")
+        named.append((begin, end + 1))
+    ranges: list[range] = []
+    for begin, behind in sorted(named):
+        if ranges and begin <= ranges[-1].stop:
+            ranges[-1] = range(ranges[-1].start, max(ranges[-1].stop, behind))
+        else:
+            ranges.append(range(begin, behind))
+    return ranges
+
+
+def _cut(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]} ...")
 
 
 def _number(text: str) -> int | None:

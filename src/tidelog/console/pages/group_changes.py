@@ -41,6 +41,8 @@ router = APIRouter()
 
 # Of one reset.
 MOST_PARTITIONS = 5_000
+# Characters that name them.
+_LONGEST_PARTITIONS = 50_000
 _LARGEST_OFFSET = (1 << 63) - 1
 
 _JOINED = frozenset(
@@ -63,7 +65,7 @@ async def preview(
     id: str,
     to: ResetTarget,
     topic: str = "",
-    partitions: str = "",
+    partitions: Annotated[str, Query(max_length=_LONGEST_PARTITIONS)] = "",
     value: Annotated[int, Query(ge=-_LARGEST_OFFSET, le=_LARGEST_OFFSET)] = 0,
     other: str = "",
 ) -> Response:
@@ -196,12 +198,11 @@ async def _wanted(
     if count is None:
         raise ConsoleRefusal(f"there is no topic {topic!r}", NOT_FOUND)
     if chosen is None:
-        chosen = frozenset(range(count))
-    if max(chosen) >= count:
-        raise ConsoleRefusal(
-            f"topic {topic!r} has the partitions 0 to {count - 1}: there is no {max(chosen)}", NOT_FOUND
-        )
-    return [TopicPartition(topic, number) for number in sorted(chosen)], metadata
+        chosen = [range(count)]
+    last = chosen[-1].stop - 1
+    if last >= count:
+        raise ConsoleRefusal(f"topic {topic!r} has the partitions 0 to {count - 1}: there is no {last}", NOT_FOUND)
+    return [TopicPartition(topic, number) for each in chosen for number in each], metadata
 
 
 async def _found(
