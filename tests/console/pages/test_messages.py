@@ -13,11 +13,14 @@ from support.console_client import ConsoleClient, console_client
 from support.eventually import eventually
 
 import tidelog
+from tidelog import Admin, TopicPartition
 from tidelog.client.admin import NewTopic
 from tidelog.console.findings.payload_forms import Form
 from tidelog.console.findings.record_filter import Condition, FilterComparison, MessageFilter, RecordPart
+from tidelog.console.records import places as places_module
 from tidelog.console.records.live import KEPT_ROWS, LiveRecords
 from tidelog.console.replies import encoded
+from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.topics import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 
 EVERYTHING = MessageFilter()
@@ -292,10 +295,26 @@ async def test_a_pattern_that_takes_for_ever_is_an_answer(
 # -- live ------------------------------------------------------------------------------------------------------------
 
 
+class StoppedClock:
+    """A test moves it on."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
 def live(
-    client: ConsoleClient, topic: str = "orders", partitions: str = "all", wanted: MessageFilter = EVERYTHING
+    client: ConsoleClient,
+    topic: str = "orders",
+    partitions: str = "all",
+    wanted: MessageFilter = EVERYTHING,
+    clock: StoppedClock | None = None,
 ) -> Any:
-    reader = LiveRecords(client.console.parts.cluster, topic, partitions, wanted, Form.AUTO)
+    reader = LiveRecords(
+        client.console.parts.cluster, topic, partitions, wanted, Form.AUTO, clock=clock or StoppedClock()
+    )
 
     async def read() -> Any:
         return json.loads(encoded(await reader.read()))
@@ -371,6 +390,92 @@ async def test_live_records_begin_again_with_a_recreated_topic(client: ConsoleCl
     await produce(broker, "orders", 1)
     shown = await read()
     assert places(shown) == [(0, 0)]
+
+
+async def test_live_records_of_partitions_that_are_added(client: ConsoleClient, broker: tidelog.Broker) -> None:
+    await create(client, "orders")
+    clock = StoppedClock()
+    read = live(client, clock=clock)
+    await read()
+    admin = await client.console.parts.cluster.admin()
+    admin.raise_any(await admin.create_partitions({"orders": 2}))
+    await produce(broker, "orders", 30, partition=1)
+    assert (await read())["partition_count"] == 1
+    clock.seconds += 12
+    shown = await read()
+    assert places(shown) == [(1, offset) for offset in range(30)]
+    assert (shown["partitions"], shown["partition_count"], shown["seen"]) == ([0, 1], 2, 30)
+    await produce(broker, "orders", 1, partition=1)
+    assert places(await read())[-1] == (1, 30)
+
+
+class Leaders:
+    """What metadata says about partitions, apart from those that a test has taken the leader from."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.away: set[int] = set()
+        self._ask = places_module.topic_partitions
+        monkeypatch.setattr(places_module, "topic_partitions", self.topic_partitions)
+
+    async def topic_partitions(self, admin: Admin, topic: str) -> tuple[bool, dict[int, bool]]:
+        internal, led = await self._ask(admin, topic)
+        return internal, {each: is_led and each not in self.away for each, is_led in led.items()}
+
+
+async def test_live_records_go_on_when_a_partition_has_a_leader_again(
+    client: ConsoleClient, broker: tidelog.Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leaders, clock = Leaders(monkeypatch), StoppedClock()
+    await create(client, "orders", 2)
+    await produce(broker, "orders", 30, partition=1)
+    leaders.away = {1}
+    read = live(client, clock=clock)
+    first = await read()
+    assert (first["silent"], first["rows"]) == ({"1": "it has no leader"}, [])
+    leaders.away = set()
+    # At once, without a look at the clock: what is left out is asked for with each reading.
+    second = await read()
+    assert second["silent"] == {}
+    assert places(second) == [(1, offset) for offset in range(10, 30)]
+    leaders.away = {0, 1}
+    clock.seconds += 12
+    with pytest.raises(ApiError, match="no partition of 'orders' that was asked for has a leader"):
+        await read()
+    await produce(broker, "orders", 2, partition=1)
+    leaders.away = {0}
+    third = await read()
+    assert (places(third)[-2:], third["silent"]) == ([(1, 30), (1, 31)], {"0": "it has no leader"})
+    assert third["seen"] == 22
+
+
+async def test_a_partition_that_does_not_answer_is_not_asked_again_before_the_next_look(
+    client: ConsoleClient, broker: tidelog.Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[set[int]] = []
+    failing: set[int] = set()
+    await create(client, "orders", 2)
+    reader = await client.console.parts.cluster.reader()
+    ask = reader.list_offsets
+
+    async def list_offsets(times: Mapping[TopicPartition, int], **more: Any) -> Mapping[TopicPartition, Any]:
+        assert more["timeout_ms"] <= 3_000
+        asked.append({each.partition for each in times})
+        found = await ask(times, **more)
+        failure = ApiError(ErrorCode.LEADER_NOT_AVAILABLE, "the leader has gone")
+        return {each: failure if each.partition in failing else answer for each, answer in found.items()}
+
+    monkeypatch.setattr(reader, "list_offsets", list_offsets)
+    leaders = Leaders(monkeypatch)
+    read = live(client)
+    await read()
+    await produce(broker, "orders", 1, partition=0)
+    failing, leaders.away = {1}, {1}
+    asked.clear()
+    assert places(await read()) == [(0, 0)]
+    shown = await read()
+    assert shown["silent"] == {"1": "it has no leader"}
+    # The reading that met the failure, and the look at those that have a leader.
+    assert asked == [{0, 1}, {0}, {0}]
 
 
 async def test_the_feed_of_live_records(client: ConsoleClient, broker: tidelog.Broker) -> None:

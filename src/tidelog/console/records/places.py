@@ -53,8 +53,9 @@ async def topic_partitions(admin: Admin, topic: str) -> tuple[bool, dict[int, bo
     return found.internal, {each.partition: each.leader in metadata.brokers for each in found.partitions}
 
 
-async def look_at(admin: Admin, topic: str, partitions: str) -> ReadPlace:
-    """`partitions` as in addresses. Partitions without a leader do not keep the others from being read.
+async def look_at(admin: Admin, topic: str, partitions: str, *, timeout_ms: float | None = None) -> ReadPlace:
+    """`partitions` as in addresses. Partitions without a leader do not keep the others from being read, nor do those
+    whose leader does not answer within the timeout.
 
     Raises ConsoleRefusal, and ApiError if none of them can be read.
     """
@@ -68,7 +69,8 @@ async def look_at(admin: Admin, topic: str, partitions: str) -> ReadPlace:
     if not asked:
         raise ApiError(ErrorCode.LEADER_NOT_AVAILABLE, f"no partition of {topic!r} that was asked for has a leader")
     first, last = await asyncio.gather(
-        admin.list_offsets(dict.fromkeys(asked, EARLIEST)), admin.list_offsets(dict.fromkeys(asked, LATEST))
+        admin.list_offsets(dict.fromkeys(asked, EARLIEST), timeout_ms=timeout_ms),
+        admin.list_offsets(dict.fromkeys(asked, LATEST), timeout_ms=timeout_ms),
     )
     starts: dict[int, int] = {}
     ends: dict[int, int] = {}
