@@ -5,13 +5,14 @@ from __future__ import annotations
 from urllib.parse import quote
 
 import pytest
-from support.accessibility import prepare, tab_order, violations, wider_than_window
+from support.accessibility import NARROW, check_looks, prepare, tab_order
 from support.browser import HEIGHT, WIDTH, Page, PageFaults, expect
 from support.console_clusters import Cluster
 from support.console_content import (
     AUDIT,
     BILLING,
     COMMITTED_ID,
+    COMPACTED,
     HOSTILE,
     HOSTILE_GROUP,
     HOSTILE_ID,
@@ -23,16 +24,16 @@ from support.console_content import (
 )
 from support.console_process import ConsoleOfTest
 
-NARROW = 400
-
 # What people bookmark.
 PLACES = (
     "/",
     "/topics",
     f"/topics/{ORDERS}?partition=1",
     f"/topics/{PAYMENTS}",
+    f"/topics/{COMPACTED}",
     f"/topics/{PAYMENTS}?view=messages",
     f"/topics/{HOSTILE}?view=messages",
+    f"/topics/{HOSTILE}?view=messages&start=live",
     f"/topics/{PAYMENTS}?view=producers",
     "/groups",
     f"/groups/{BILLING}",
@@ -41,6 +42,7 @@ PLACES = (
     f"/groups/{NIGHTLY}?view=change",
     f"/groups/{quote(HOSTILE_GROUP, safe='')}",
     "/transactions",
+    "/transactions?named=payments",
     f"/transactions/{COMMITTED_ID}",
     f"/transactions/{OPEN_ID}",
     f"/transactions/{quote(HOSTILE_ID, safe='')}",
@@ -50,6 +52,7 @@ PLACES = (
     "/configs",
     f"/configs/topic/{ORDERS}",
     "/configs/broker/1",
+    "/configs/cluster",
     "/security",
     "/security/acls",
     "/security/quotas",
@@ -57,7 +60,7 @@ PLACES = (
     "/no-such-page",
 )
 # That of a broker has five times as many of the same controls as that of a topic.
-KEYBOARD_PLACES = tuple(place for place in PLACES if place != "/configs/broker/1")
+KEYBOARD_PLACES = tuple(place for place in PLACES if place not in ("/configs/broker/1", "/configs/cluster"))
 
 
 def show(page: Page, address: str) -> None:
@@ -73,17 +76,6 @@ def unfold(page: Page) -> None:
     if folded.count():
         folded.first.click()
         expect(page.locator("main [aria-expanded=true]")).to_have_count(1)
-
-
-def check_looks(page: Page) -> None:
-    found = []
-    for width in (WIDTH, NARROW):
-        page.set_viewport_size({"width": width, "height": HEIGHT})
-        found += [f"at {width} px: {each}" for each in wider_than_window(page)]
-        for colours in ("light", "dark"):
-            page.emulate_media(color_scheme=colours)
-            found += [f"at {width} px, {colours}: {each}" for each in violations(page)]
-    assert not found, "\n".join(found)
 
 
 @pytest.mark.parametrize("place", PLACES)

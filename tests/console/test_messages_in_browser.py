@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from support.browser import OpenPage, Page, PageFaults, expect
@@ -15,6 +16,9 @@ from support.console_process import ConsoleOfTest
 
 from tidelog.client.admin import NewTopic
 from tidelog.sync import Admin, Producer
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Route
 
 PARTITION_0 = "partition=0&rows=25"
 # Elements that this page is made of; there is no other one, whatever records hold.
@@ -191,6 +195,12 @@ def test_a_search_says_what_it_has_read_and_goes_on(any_cluster: Cluster, consol
     expect(page.locator(".msg-record").first).to_contain_text('"order": 12,')
     page.get_by_role("button", name="Clear").click()
     expect(page.get_by_text("25 rows: partition 0, offsets 0 to 24")).to_be_visible()
+    page.get_by_label("Name of the header").fill("trace")
+    page.get_by_label("How the header is compared").select_option("is")
+    page.get_by_label("Text of the header").fill("0000000f")
+    page.get_by_role("button", name="Search", exact=True).click()
+    expect(page.locator(".msg-record")).to_have_count(1)
+    expect(page.locator(".msg-record").first).to_contain_text('"order": 15,')
 
 
 def test_what_is_no_regular_expression_is_a_sentence(
@@ -220,6 +230,41 @@ def test_live_records_come_and_pause(any_cluster: Cluster, console: ConsoleOfTes
         expect(page.get_by_text("another one")).to_have_count(0)
         page.get_by_role("button", name="Resume").click()
         expect(page.locator(".msg-record").first).to_contain_text("another one")
+
+
+def test_live_records_that_are_refused_say_why(
+    one_node: Cluster, console: ConsoleOfTest, page: Page, page_faults: PageFaults
+) -> None:
+    fill(one_node)
+    page_faults.expect("/api/messages/live")
+    page.goto(address(console, one_node, ORDERS, "start=live&value=1&value_path=a["))
+    expect(page.get_by_role("main").get_by_role("alert")).to_contain_text("a[")
+
+
+def test_live_records_that_were_refused_come_when_there_is_room(
+    one_node: Cluster, console: ConsoleOfTest, page: Page, page_faults: PageFaults
+) -> None:
+    fill(one_node)
+    page_faults.expect("/api/messages/live")
+    asked: list[str] = []
+
+    def refuse(route: Route) -> None:
+        asked.append(route.request.url)
+        route.fulfill(status=503, json={"problem": "refused", "code": None, "message": "close some pages"})
+
+    page.clock.install()
+    page.route("**/api/messages/live*", refuse)
+    page.goto(address(console, one_node, ORDERS, "start=live"))
+    alert = page.get_by_role("main").get_by_role("alert")
+    expect(alert).to_have_text("close some pages")
+    # The stream, and the question why there is none: from then on it is patient.
+    page.clock.fast_forward(5_000)
+    expect(alert).to_have_text("close some pages")
+    assert len(asked) == 2
+    page.unroute_all()
+    page.clock.fast_forward(10_000)
+    expect(page.get_by_text("0 records have come so far")).to_be_visible()
+    expect(alert).to_have_count(0)
 
 
 def test_a_record_is_produced(

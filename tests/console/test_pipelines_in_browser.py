@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.accessibility import check_looks, prepare
 from support.browser import Page, expect
 from support.console_clusters import Cluster
 from support.console_content import IMAGE, SCRIPT
@@ -89,6 +90,7 @@ def test_pipelines_are_seen_while_they_go_on(
     nobody = f"http://127.0.0.1:{free_port()}"
     health.batch_done(batch(4, 1200, 7))
     remote.retries("cannot connect to PostgreSQL: Connection refused", 25.0)
+    prepare(page)
     page.goto(f"{console(one_node, '--pipeline', address, '--pipeline', nobody)}/pipelines")
     table = page.get_by_role("table", name="Pipelines")
     expect(table.get_by_role("row")).to_have_count(4)
@@ -107,6 +109,10 @@ def test_pipelines_are_seen_while_they_go_on(
     expect(row).to_contain_text("2,000")
     remote.waits_for_records()
     expect(page.get_by_text("2 of 3 work")).to_be_visible()
+    check_looks(page)
+    row.get_by_role("link", name="copy-orders").click()
+    expect(page.get_by_role("img", name=re.compile("^Lag: now "))).to_be_visible()
+    check_looks(page)
 
 
 def test_one_pipeline_has_a_page_with_its_last_minutes(

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from support.browser import Locator, OpenPage, Page, expect
+from support.accessibility import check_looks, prepare
+from support.browser import HEIGHT, WIDTH, Locator, OpenPage, Page, expect
 from support.console_clusters import Cluster, ClusterKind
 from support.console_process import ConsoleOfTest, Consoles
 from support.planted_secrets import PLANTED, leaked
@@ -181,6 +182,7 @@ def add_acl(page: Page, principal: str, chosen: Mapping[str, str], **written: st
 
 def test_acls_are_added_filtered_and_deleted(secured: SecureTidelog, address: str, page: Page) -> None:
     answers = Answers(page)
+    prepare(page)
     page.goto(f"{address}/security/acls")
     add_acl(page, "ann", {"Operation": "READ"}, Name="orders")
     expect(page.get_by_text("User:ann may read: topic orders.")).to_be_visible()
@@ -191,6 +193,11 @@ def test_acls_are_added_filtered_and_deleted(secured: SecureTidelog, address: st
     expect(table.get_by_role("row")).to_have_count(4)
     expect(row(page, MARKUP)).to_contain_text("topic names that begin with ord")
     expect(row(page, "the cluster")).to_contain_text("deny")
+    check_looks(page)
+    page.get_by_role("button", name="Add an ACL").click()
+    check_looks(page)
+    page.keyboard.press("Escape")
+    page.set_viewport_size({"width": WIDTH, "height": HEIGHT})
     with admin_of(secured) as admin:
         assert len(admin.describe_acls()) == 3
         page.get_by_label("Name", exact=True).fill("orders")

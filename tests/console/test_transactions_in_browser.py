@@ -81,6 +81,15 @@ def test_ids_are_listed_and_those_with_an_open_transaction_chosen(
     expect(ids.get_by_role("link", name=COMMITTED_ID)).to_have_count(0)
     ids.get_by_role("link", name=OPEN_ID).click()
     expect(page.get_by_role("heading", level=1)).to_have_text(f"Transactional id {OPEN_ID}")
+    page.goto(f"{console(any_cluster)}/transactions?named={COMMITTED_ID.upper()}")
+    expect(ids.get_by_role("row")).to_have_count(2)
+    expect(ids.get_by_role("link", name=COMMITTED_ID)).to_be_visible()
+    ids.get_by_label("Id contains").fill(ABORTED_ID)
+    ids.get_by_role("button", name="Search").click()
+    expect(ids.get_by_role("link", name=ABORTED_ID)).to_be_visible()
+    expect(page).to_have_url(re.compile(rf"\?named={ABORTED_ID}$"))
+    # What holds readers back is told all the same.
+    expect(page.get_by_role("region", name="Held back")).to_contain_text(OPEN_ID)
 
 
 def test_the_state_machine_is_drawn_with_the_current_state_lit(

@@ -2,14 +2,17 @@
 
 `violations` asks axe-core, which the package axe-playwright-python brings, about levels A and AA of WCAG 2.2. It runs
 beside the console's own scripts, under the console's own policy: the browser's interface for developers has no need of
-a permission. `wider_than_window` and `tab_order` find what axe-core does not look for.
+a permission. `wider_than_window` and `tab_order` find what axe-core does not look for; `check_looks` is all but the
+latter, in both colours, wide and narrow.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from support.browser import Page
+from support.browser import HEIGHT, WIDTH, Page
+
+NARROW = 400
 
 _TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 
@@ -88,6 +91,18 @@ def wider_than_window(page: Page) -> list[str]:
     """What makes people scroll to the side."""
     found: list[str] = page.evaluate(_WIDER)
     return found
+
+
+def check_looks(page: Page) -> None:
+    """In both colours, wide and narrow."""
+    found = []
+    for width in (WIDTH, NARROW):
+        page.set_viewport_size({"width": width, "height": HEIGHT})
+        found += [f"at {width} px: {each}" for each in wider_than_window(page)]
+        for colours in ("light", "dark"):
+            page.emulate_media(color_scheme=colours)
+            found += [f"at {width} px, {colours}: {each}" for each in violations(page)]
+    assert not found, "\n".join(found)
 
 
 class TabOrder(NamedTuple):

@@ -63,7 +63,7 @@ def examine() -> Iterator[Advice]:
     yield _open_files()
     yield _java()
     yield _spark()
-    for package, extra in (("pyarrow", "spark"), ("fastapi", "console"), ("psycopg", "postgres")):
+    for package, extra in (("pyarrow", "arrow"), ("fastapi", "console"), ("psycopg", "postgres")):
         yield _optional(package, extra)
 
 

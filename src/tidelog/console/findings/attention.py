@@ -100,7 +100,7 @@ def of_quorum(quorum: QuorumInfo | None, now_ms: int) -> Iterator[Concern]:
             text=f"{'Voter' if len(behind) == 1 else 'Voters'} {', '.join(behind)} of the metadata quorum "
             f"{'does' if len(behind) == 1 else 'do'} not keep up: {left} of {len(quorum.voters)} voters do, and "
             f"{majority} are needed.",
-            link="/brokers",
+            link="/metadata",
         )
 
 

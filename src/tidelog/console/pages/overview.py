@@ -15,7 +15,7 @@ from tidelog.client.cluster.metadata import ClusterMetadata
 from tidelog.console.feeds import Pace
 from tidelog.console.findings import attention
 from tidelog.console.findings.rates import Rates
-from tidelog.console.pages.topics import offsets_at
+from tidelog.console.pages.topics import offsets_at, sizes_of_leaders
 from tidelog.console.parts import ConsoleParts, Parts
 from tidelog.console.replies import EXPECTED_FAILURES, Json
 from tidelog.model.errors import ApiError
@@ -32,6 +32,9 @@ _PACE = Pace(seconds=2.0)
 _LONG_OPEN_MS = 10_000
 # Two minutes of a small cluster.
 _POINTS = 60
+# A broker looks at every segment to tell sizes.
+_SIZES_SECONDS = 10.0
+_SIZES_WINDOW_SECONDS = 30.0
 # Longer than that a broker counts as one that does not answer.
 _PROBE_MS = 3_000
 
@@ -45,6 +48,9 @@ class OverviewReader:
     def __init__(self, parts: ConsoleParts) -> None:
         self._parts = parts
         self._rates: Rates[TopicPartition] = Rates()
+        self._sizes: Rates[TopicPartition] = Rates(_SIZES_WINDOW_SECONDS)
+        self._sizes_at: float | None = None
+        self._sizes_told = True
         self._points: deque[dict[str, Json]] = deque(maxlen=_POINTS)
 
     async def read(self) -> Json:
@@ -58,11 +64,13 @@ class OverviewReader:
         latencies = await latencies_of(admin, metadata.brokers)
         now = time.time()
         self._rates.note(now, await offsets_at(admin, metadata, LATEST))
+        await self._note_sizes(admin, metadata, now)
         answered = [taken for taken in latencies.values() if taken is not None]
         self._points.append(
             {
                 "at": now,
                 "records_per_second": self._rates.total_per_second(),
+                "bytes_per_second": self._sizes.total_per_second(),
                 "latency_ms": max(answered) if answered else None,
             }
         )
@@ -78,8 +86,18 @@ class OverviewReader:
             "quorum": None if quorum is None else quorum_document(quorum, int(now * 1000)),
             "partitions": _partitions(metadata),
             "points": list(self._points),
+            "sizes_told": self._sizes_told,
             "attention": [concern.as_json() for concern in concerns],
         }
+
+    async def _note_sizes(self, admin: Admin, metadata: ClusterMetadata, now: float) -> None:
+        if self._sizes_at is not None and 0 <= now - self._sizes_at < _SIZES_SECONDS:
+            return
+        self._sizes_at = now
+        sizes = await sizes_of_leaders(admin, metadata)
+        self._sizes_told = sizes is not None
+        if sizes is not None:
+            self._sizes.note(now, sizes)
 
 
 async def described_cluster(admin: Admin) -> ClusterDescription:

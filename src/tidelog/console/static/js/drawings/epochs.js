@@ -2,9 +2,7 @@
 import { html } from '../lib/html.js';
 import { count } from '../lib/format.js';
 import { Table } from '../lib/components.js';
-
-// An epoch with few records still has a band that can be seen.
-const LEAST = 0.015;
+import { WIDTH } from './offset_axis.js';
 
 const COLUMNS = [
   { key: 'epoch', label: 'Epoch', value: (row) => row.epoch, number: true },
@@ -13,20 +11,38 @@ const COLUMNS = [
   { key: 'count', label: 'Offsets', value: (row) => row.end - row.start, show: (row) => count(row.end - row.start), number: true },
 ];
 
-export function Epochs({ epochs, logEnd }) {
-  if (!epochs) return html`<p class="muted">The leader has not told its epochs.</p>`;
-  // The reading of the epochs may be older than that of the log end.
-  const rows = epochs.map((each, index) => (
+// The epochs and the log end are of two readings: the last epoch reaches to whatever end is the larger one.
+export function epochsUpTo(epochs, logEnd) {
+  return epochs.map((each, index) => (
     index === epochs.length - 1 && logEnd !== null ? { ...each, end: Math.max(each.end, logEnd) } : each));
-  if (rows.length === 0) return html`<p class="muted">Nothing has been written yet.</p>`;
-  const total = rows.at(-1).end - rows[0].start;
-  const sizes = rows.map((each) => Math.max((each.end - each.start) / total, LEAST));
+}
+
+const percent = (position) => `${((position / WIDTH) * 100).toFixed(2)}%`;
+
+function Band({ epoch, scale }) {
+  const from = scale.at(Math.max(epoch.start, scale.start));
+  const to = scale.at(Math.min(epoch.end, scale.end));
+  return html`<div class="band" style=${{ left: percent(from), width: percent(to - from) }}
+    title=${`epoch ${epoch.epoch}: offsets ${count(epoch.start)} to ${count(epoch.end - 1)}`}>
+    <span><b>${epoch.epoch}</b> <span class="from">from ${count(epoch.start)}</span></span></div>`;
+}
+
+// Below the gauges, on their axis.
+export function EpochBands({ epochs, scale }) {
+  const shown = scale && (epochs ?? []).filter((each) => each.end > scale.start && each.start < scale.end);
+  if (!shown?.length) return null;
+  const told = shown.map((each) => `epoch ${each.epoch} from ${each.start} to ${each.end - 1}`).join(', ');
+  return html`<div class="gauge-name">Leader epochs <span class="muted">which leader's term has written which offsets</span></div>
+    <div class="bands" role="img" aria-label=${`Leader epochs: ${told}`}>
+      ${shown.map((each) => html`<${Band} key=${each.epoch} epoch=${each} scale=${scale} />`)}</div>`;
+}
+
+export function EpochTable({ epochs, logStart }) {
+  if (!epochs) return html`<p class="muted">The leader has not told its epochs.</p>`;
+  if (epochs.length === 0) return html`<p class="muted">Nothing has been written yet.</p>`;
   return html`
-    <div class="bands" role="img" aria-label=${`Leader epochs: ${rows.map((each) => `epoch ${each.epoch} from ${each.start} to ${each.end - 1}`).join(', ')}`}>
-      ${rows.map((each, index) => html`<div key=${each.epoch} class="band" style=${{ flexGrow: String(sizes[index]) }}
-        title=${`epoch ${each.epoch}: offsets ${count(each.start)} to ${count(each.end - 1)}`}>
-        <span>${each.epoch}</span></div>`)}
-    </div>
-    <details><summary>Epochs as a table</summary>
-      <${Table} label="Leader epochs" columns=${COLUMNS} rows=${rows} rowKey=${(row) => row.epoch} /></details>`;
+    <details><summary>Leader epochs as a table</summary>
+      <${Table} label="Leader epochs" columns=${COLUMNS} rows=${epochs} rowKey=${(row) => row.epoch} /></details>
+    ${logStart !== null && epochs[0].start > logStart && html`
+      <p class="note">Only the last ${count(epochs.length)} leader epochs are shown: those before offset ${count(epochs[0].start)} are left out.</p>`}`;
 }

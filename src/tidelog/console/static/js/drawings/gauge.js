@@ -2,31 +2,8 @@
 import { html } from '../lib/html.js';
 import { count, duration } from '../lib/format.js';
 import { Tag } from '../lib/components.js';
-
-const WIDTH = 1000;
-// Where the replicas differ gets most of the width, however long the log before it is.
-const BEFORE = 0.22;
-
-// Offsets to positions. `cut` is where the axis changes its scale, or null if it has one scale.
-export function scaleOf(marks) {
-  const start = Math.min(...marks.map((each) => each.start));
-  const end = Math.max(...marks.map((each) => each.end));
-  const low = Math.min(...marks.map((each) => Math.min(each.stable, each.watermark, each.end)));
-  const from = Math.max(start, Math.floor(low - (end - low) * 0.15));
-  if (end === start) return { start, end, cut: null, at: () => WIDTH };
-  if (low === end || from - start <= (end - start) * BEFORE) {
-    return { start, end, cut: null, at: (offset) => ((offset - start) / (end - start)) * WIDTH };
-  }
-  const left = BEFORE * WIDTH;
-  return {
-    start,
-    end,
-    cut: from,
-    at: (offset) => (offset <= from
-      ? ((offset - start) / (from - start)) * left
-      : left + ((offset - from) / (end - from)) * (WIDTH - left)),
-  };
-}
+import { EpochBands } from './epochs.js';
+import { Axis, BEFORE, WIDTH, scaleOf } from './offset_axis.js';
 
 const part = (scale, from, to, kind) => (to > from && html`
   <rect class=${kind} x=${scale.at(from).toFixed(1)} y="0" height="26"
@@ -44,6 +21,8 @@ function Bar({ replica, scale }) {
       ${part(scale, start, Math.min(stable, committed), 'gauge-water')}
       ${part(scale, Math.min(stable, committed), committed, 'gauge-held')}
       ${part(scale, committed, end, 'gauge-uncommitted')}`}
+    ${[Math.min(stable, committed), committed, end].map((offset) => offset > start && offset < scale.end && html`
+      <rect key=${offset} class="gauge-edge" x=${(scale.at(offset) - 1).toFixed(1)} y="0" width="2" height="26" />`)}
     ${scale.cut !== null && html`<rect class="gauge-cut" x=${BEFORE * WIDTH - 2} y="0" width="4" height="26" />`}
   </svg>`;
 }
@@ -75,14 +54,13 @@ function Row({ replica, scale }) {
   </li>`;
 }
 
-export function Gauges({ partition }) {
+export function Gauges({ partition, epochs }) {
   const known = partition.replicas.filter((replica) => replica.offsets);
   const scale = known.length ? scaleOf(known.map((replica) => replica.offsets)) : null;
   return html`<div class="gauges">
     <ul>${partition.replicas.map((replica) => html`<${Row} key=${replica.broker} replica=${replica} scale=${scale} />`)}</ul>
-    ${scale && html`<p class=${`gauge-axis muted ${scale.cut === null ? '' : 'cut'}`}><span>${count(scale.start)}</span>
-      ${scale.cut !== null && html`<span>${count(scale.cut)}: from here on the scale is larger</span>`}
-      <span>${count(scale.end)}</span></p>`}
+    <${EpochBands} epochs=${epochs} scale=${scale} />
+    ${scale && html`<${Axis} scale=${scale} />`}
     <ul class="legend" aria-label="What the colours mean">
       <li><span class="swatch gauge-water" />committed, and every reader gets it</li>
       <li><span class="swatch gauge-held" />committed, but an open transaction holds it back from read_committed readers</li>

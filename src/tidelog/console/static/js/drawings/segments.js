@@ -12,6 +12,8 @@ const STATES = {
   dirty: 'waits for compaction',
   not_compacted: 'sealed',
 };
+// In a block, where there is little room.
+const SHORT = { active: 'active', clean: 'compacted', dirty: 'not compacted', not_compacted: 'sealed' };
 const word = (state) => STATES[state] ?? state;
 
 const COLUMNS = [
@@ -34,7 +36,8 @@ function Blocks({ segments, broker }) {
   return html`<div class="blocks" role="img" aria-label=${`${plural(segments.length, 'segment', 'segments')} on broker ${broker}`}>
     ${shown.map((each) => html`<div key=${each.base} class=${`block ${each.state}`} style=${{ flexGrow: String(Math.max(each.size / most, 0.02)) }}
       title=${`${String(each.base).padStart(20, '0')}.log: ${bytes(each.size)}, offsets ${count(each.base)} to ${count(each.next - 1)}, newest ${time(each.newest_ms)}, ${word(each.state)}`}>
-      <span>${count(each.base)}</span></div>`)}
+      <span>${count(each.base)}</span><span>${bytes(each.size)}, ${SHORT[each.state] ?? each.state}</span>
+      <span>${time(each.newest_ms)}</span></div>`)}
   </div>`;
 }
 

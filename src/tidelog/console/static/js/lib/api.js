@@ -2,6 +2,8 @@
 import { useCallback, useEffect, useRef, useState } from './html.js';
 
 const RECONNECT_MS = 2000;
+// What is refused would be refused again: because of the address, or because too much is watched already.
+const REFUSED_MS = 10000;
 // A page in a hidden tab keeps its live data for so long: whoever looks back soon sees no gap.
 const HIDDEN_MS = 10000;
 
@@ -90,6 +92,21 @@ export function useGet(path, parameters = {}) {
   return { ...state, again: useCallback(() => setTurn((before) => before + 1), []) };
 }
 
+// Why there is no live data at this address: browsers do not tell that of an EventSource. Null if there is some.
+async function whyRefused(url, asking) {
+  let reply;
+  try {
+    reply = await fetch(url, { signal: asking.signal });
+  } catch (error) {
+    if (error.name === 'AbortError') throw error;
+    return GONE;
+  }
+  if (!reply.ok) return answered(reply).catch((failure) => failure);
+  // It has no end.
+  asking.abort();
+  return null;
+}
+
 // { data, failure }: the latest reading of a feed. While the cluster is away the last one stays, with the failure.
 export function useLive(path, parameters = {}) {
   const url = path && address(path, parameters);
@@ -101,10 +118,31 @@ export function useLive(path, parameters = {}) {
     setState({ data: null, failure: null, url });
     let source = null;
     let timer = null;
+    let asking = null;
     const stop = () => {
       clearTimeout(timer);
+      asking?.abort();
+      asking = null;
       source?.close();
       source = null;
+    };
+    const fail = (failure) => setState((before) => ({ ...before, failure }));
+    // Refused, or gone: questions with ordinary answers tell which.
+    const retry = async () => {
+      stop();
+      const mine = new AbortController();
+      const isOver = () => asking !== mine;
+      asking = mine;
+      let refused = null;
+      try {
+        await loadSession(true);
+        if (!isOver()) refused = await whyRefused(url, mine);
+        if (refused && !isOver()) fail(refused);
+      } catch (failure) {
+        if (!isOver()) fail(failure);
+      }
+      // Whoever looks at a hidden page again starts it.
+      if (!isOver() && !document.hidden) timer = setTimeout(start, refused ? REFUSED_MS : RECONNECT_MS);
     };
     const start = () => {
       stop();
@@ -113,15 +151,9 @@ export function useLive(path, parameters = {}) {
         setState({ data: JSON.parse(event.data), failure: null, url });
       });
       source.addEventListener('problem', (event) => {
-        const failure = new Failure(JSON.parse(event.data));
-        setState((before) => ({ ...before, failure }));
+        fail(new Failure(JSON.parse(event.data)));
       });
-      source.onerror = () => {
-        // Refused, or gone: a question with an ordinary answer tells which.
-        stop();
-        loadSession(true).catch((failure) => setState((before) => ({ ...before, failure })));
-        timer = setTimeout(start, RECONNECT_MS);
-      };
+      source.onerror = retry;
     };
     const onVisibility = () => {
       clearTimeout(timer);

@@ -1,7 +1,7 @@
 // Overview: what needs attention, brokers, the metadata quorum, rates and latencies.
 import { html } from '../lib/html.js';
 import { useLive } from '../lib/api.js';
-import { compact, count, duration, plural, rate } from '../lib/format.js';
+import { bytes, compact, count, duration, plural, rate } from '../lib/format.js';
 import { Card, Facts, NotTold, Plot, Problem, Table, Tag, Waiting } from '../lib/components.js';
 
 export const title = () => 'Overview';
@@ -79,6 +79,10 @@ export default function Overview() {
       <${Card} title="Rates and latencies" note=${plural(points.length, 'reading', 'readings')}>
         <${Plot} label="Records written" show=${(value) => rate(value)}
           points=${points.map((point) => ({ at: point.at, value: point.records_per_second }))} />
+        ${data.sizes_told
+    ? html`<${Plot} label="Logs of leaders grow by" show=${(value) => `${bytes(value)}/s`}
+          points=${points.map((point) => ({ at: point.at, value: point.bytes_per_second }))} />`
+    : html`<${NotTold}>The sizes of logs may not be seen.<//>`}
         <${Plot} label="Slowest broker answers in" show=${(value) => `${compact(value)} ms`}
           points=${points.map((point) => ({ at: point.at, value: point.latency_ms }))} />
       <//>

@@ -4,7 +4,7 @@ import { useGet, useLive } from '../lib/api.js';
 import { bytes, count, duration, rate } from '../lib/format.js';
 import { path, setQuery } from '../lib/router.js';
 import { Card, Facts, Heading, Problem, Table, Tabs, Tag, Waiting } from '../lib/components.js';
-import { Epochs } from '../drawings/epochs.js';
+import { EpochTable, epochsUpTo } from '../drawings/epochs.js';
 import { Gauges } from '../drawings/gauge.js';
 import { Segments } from '../drawings/segments.js';
 import { AddPartitions, DeleteTopic } from './topic_changes.js';
@@ -51,10 +51,11 @@ function Settings({ settings, name }) {
 
 function Partition({ partition, details }) {
   const leader = leaderOf(partition);
+  const epochs = details?.epochs && epochsUpTo(details.epochs, leader ? leader.end : null);
   return html`
-    <${Card} title=${`Partition ${partition.partition}: how far each replica is`}><${Gauges} partition=${partition} /><//>
-    <${Card} title="Leader epochs" note="which term of leadership has written which offsets">
-      <${Epochs} epochs=${details?.epochs} logEnd=${leader ? leader.end : null} /><//>
+    <${Card} title=${`Partition ${partition.partition}: how far each replica is`}>
+      <${Gauges} partition=${partition} epochs=${epochs} />
+      <${EpochTable} epochs=${epochs} logStart=${leader ? leader.start : null} /><//>
     <${Card} title="Segments"><${Segments} replicas=${details?.segments ?? []} /><//>`;
 }
 
