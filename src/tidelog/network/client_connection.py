@@ -138,6 +138,8 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._renewal: asyncio.Task[None] | None = None
         # How many replies have come: a connection that ends before the second one tells something about its listener.
         self._replies = 0
+        # When the last reply came, or the first request after it.
+        self._heard_at = 0.0
         self._next_correlation_id = 0
         self._end: ConnectionProblem | None = None
         self.ended: asyncio.Future[None] = self._loop.create_future()
@@ -191,6 +193,11 @@ class ClientConnection(asyncio.BufferedProtocol):
         read it; see `drained`."""
         return not self._writable.is_set()
 
+    @property
+    def silent_ms(self) -> float:
+        """How long requests have waited without any reply."""
+        return (self._loop.time() - self._heard_at) * 1000 if self._pending else 0.0
+
     def version_for(self, request_class: type[Message], *, at_most: int | None = None) -> int:
         """The newest version that both sides know; raises UnsupportedByBroker with both ranges."""
         schema = request_class.SCHEMA
@@ -243,6 +250,8 @@ class ClientConnection(asyncio.BufferedProtocol):
         future: asyncio.Future[R] = self._loop.create_future()
         limit_ms = self._settings.request_timeout_ms if timeout_ms is None else timeout_ms
         timer = self._loop.call_later(limit_ms / 1000, self._timed_out, kind, limit_ms)
+        if not self._pending:
+            self._heard_at = self._loop.time()
         self._pending[correlation_id] = _Pending(expected, chosen, future, _counted, timer)
         return future
 
@@ -351,6 +360,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         if len(frame) < _CORRELATION_ID.size:
             raise ProtocolError(f"a reply of {len(frame)} bytes has no room for its correlation id")
         self._replies += 1
+        self._heard_at = self._loop.time()
         (correlation_id,) = _CORRELATION_ID.unpack_from(frame)
         pending = self._pending.pop(correlation_id, None)
         if pending is None:

@@ -51,6 +51,7 @@ class Admin(Client[AsyncAdmin]):
     list_group_offsets = blocking(AsyncAdmin.list_group_offsets)
     list_offsets_of_groups = blocking(AsyncAdmin.list_offsets_of_groups)
     list_groups = blocking(AsyncAdmin.list_groups)
+    list_groups_by_broker = blocking(AsyncAdmin.list_groups_by_broker)
 
     # Transactions
     abort_transaction = blocking(AsyncAdmin.abort_transaction)
@@ -60,6 +61,7 @@ class Admin(Client[AsyncAdmin]):
     force_terminate_transaction = blocking(AsyncAdmin.force_terminate_transaction)
     hanging_among = blocking(AsyncAdmin.hanging_among)
     list_transactions = blocking(AsyncAdmin.list_transactions)
+    list_transactions_by_broker = blocking(AsyncAdmin.list_transactions_by_broker)
 
     # Security
     alter_client_quotas = blocking(AsyncAdmin.alter_client_quotas)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from tidelog.client.cluster.cluster import Cluster
-from tidelog.client.cluster.routing import ask_for_each
+from tidelog.client.cluster.routing import ask_nodes
 from tidelog.client.errors import WrongUse, outcome
 from tidelog.config.alteration import AlterOperation
 from tidelog.config.definitions import ConfigSource, ConfigType
@@ -155,27 +153,22 @@ class ConfigAdmin:
         ask: Callable[[int | None, list[ConfigResource]], Awaitable[Mapping[ConfigResource, V | ApiError]]],
         timeout_ms: float | None,
     ) -> dict[ConfigResource, V | ApiError]:
-        async def ask_all(left: list[ConfigResource]) -> Mapping[ConfigResource, V | ApiError]:
-            replies = await asyncio.gather(*(ask(node, theirs) for node, theirs in _by_node(left).items()))
-            return {resource: answer for reply in replies for resource, answer in reply.items()}
+        async def place(left: list[ConfigResource]) -> Mapping[ConfigResource, int | ApiError | None]:
+            return {resource: _node(resource) for resource in left}
 
-        return await ask_for_each(self._cluster, what, resources, ask_all, timeout_ms=timeout_ms)
+        return await ask_nodes(self._cluster, what, resources, place, ask, timeout_ms=timeout_ms)
 
 
 _Described = tuple[ConfigEntry, ...] | ApiError
 
 
-def _by_node(resources: Collection[ConfigResource]) -> Mapping[int | None, list[ConfigResource]]:
+def _node(resource: ConfigResource) -> int | None:
     """What belongs to one broker is known to that broker only; anybody can be asked about the rest."""
-    groups: dict[int | None, list[ConfigResource]] = defaultdict(list)
-    for resource in resources:
-        node: int | None = None
-        if resource.type in (ResourceType.BROKER, ResourceType.BROKER_LOGGER) and resource.name:
-            if not (resource.name.isascii() and resource.name.isdigit()):
-                raise WrongUse(f"a broker is identified by its number, not by {resource.name!r}")
-            node = int(resource.name)
-        groups[node].append(resource)
-    return groups
+    if resource.type not in (ResourceType.BROKER, ResourceType.BROKER_LOGGER) or not resource.name:
+        return None
+    if not (resource.name.isascii() and resource.name.isdigit()):
+        raise WrongUse(f"a broker is identified by its number, not by {resource.name!r}")
+    return int(resource.name)
 
 
 def _entry(entry: DescribeConfigsResourceResult) -> ConfigEntry:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
+from operator import attrgetter
 
 from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.cluster.routing import (
@@ -11,6 +12,7 @@ from tidelog.client.cluster.routing import (
     ask_brokers,
     ask_coordinator,
     ask_coordinators,
+    ask_each_broker,
     ask_each_coordinator,
 )
 from tidelog.client.errors import api_error, outcome, raise_for_code
@@ -91,27 +93,39 @@ class GroupAdmin:
     _cluster: Cluster
 
     async def list_groups(self) -> list[GroupListing]:
-        """The groups of all coordinators, by name."""
+        """The groups of all coordinators, by name. Raises ApiTimeout if one of the brokers does not answer."""
+        order = attrgetter("group_id")
+        return await ask_brokers(self._cluster, "listing groups", self._list_groups_of, order=order)
 
-        async def ask(node: int) -> list[GroupListing]:
-            reply = await self._cluster.ask_node(node, ListGroupsRequest(), ListGroupsResponse)
-            raise_for_code(reply.error_code, f"broker {node}")
-            return [
-                GroupListing(
-                    group_id=group.group_id,
-                    protocol_type=group.protocol_type,
-                    state=group.group_state,
-                    kind=group.group_type,
-                    coordinator=node,
-                )
-                for group in reply.groups
-            ]
+    async def list_groups_by_broker(
+        self, node_ids: Collection[int] | None = None, *, timeout_ms: float | None = None
+    ) -> dict[int, list[GroupListing] | ApiError]:
+        """The groups that each of these brokers coordinates, or each of all. One that does not answer until the time is
+        up has an error."""
+        return await ask_each_broker(
+            self._cluster, "listing groups", node_ids, self._list_groups_of, timeout_ms=timeout_ms
+        )
 
-        return await ask_brokers(self._cluster, "listing groups", ask, order=lambda group: group.group_id)
+    async def _list_groups_of(self, node: int) -> list[GroupListing]:
+        reply = await self._cluster.ask_node(node, ListGroupsRequest(), ListGroupsResponse)
+        raise_for_code(reply.error_code, f"broker {node}")
+        return [
+            GroupListing(
+                group_id=group.group_id,
+                protocol_type=group.protocol_type,
+                state=group.group_state,
+                kind=group.group_type,
+                coordinator=node,
+            )
+            for group in reply.groups
+        ]
 
-    async def describe_groups(self, group_ids: Collection[str]) -> dict[str, GroupDescription | ApiError]:
+    async def describe_groups(
+        self, group_ids: Collection[str], *, timeout_ms: float | None = None
+    ) -> dict[str, GroupDescription | ApiError]:
         """A group that does not exist gives GROUP_ID_NOT_FOUND."""
-        return await ask_each_coordinator(self._cluster, "describing groups", group_ids, self._describe)
+        what = "describing groups"
+        return await ask_each_coordinator(self._cluster, what, group_ids, self._describe, timeout_ms=timeout_ms)
 
     async def delete_groups(self, group_ids: Collection[str]) -> dict[str, ApiError | None]:
         """Only groups without members can be deleted."""
@@ -132,11 +146,15 @@ class GroupAdmin:
         return await fetch_committed(self._cluster, group_id, partitions)
 
     async def list_offsets_of_groups(
-        self, group_ids: Collection[str], partitions: Collection[TopicPartition] | None = None
+        self,
+        group_ids: Collection[str],
+        partitions: Collection[TopicPartition] | None = None,
+        *,
+        timeout_ms: float | None = None,
     ) -> dict[str, dict[TopicPartition, OffsetAndMetadata] | ApiError]:
         """What these groups have committed, for these partitions or for all, of many groups in one request where the
         brokers can do that. A group that does not exist has committed nothing."""
-        return await fetch_committed_of_groups(self._cluster, group_ids, partitions)
+        return await fetch_committed_of_groups(self._cluster, group_ids, partitions, timeout_ms=timeout_ms)
 
     async def alter_group_offsets(self, group_id: str, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
         """Commit for a group that has no members now."""

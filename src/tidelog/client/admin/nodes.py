@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 
 from tidelog.client.cluster.cluster import Cluster
 from tidelog.client.cluster.metadata import BrokerAddress, known
+from tidelog.client.cluster.routing import ask_each_broker
 from tidelog.client.errors import api_error, outcome, raise_for_code
 from tidelog.model.errors import ApiError
 from tidelog.model.ids import TopicPartition
@@ -154,9 +155,10 @@ class NodeAdmin:
         return list(await asyncio.gather(*(ask(node) for node in nodes)))
 
     async def describe_log_dirs(
-        self, node_ids: Collection[int] | None = None
+        self, node_ids: Collection[int] | None = None, *, timeout_ms: float | None = None
     ) -> dict[int, tuple[LogDirectoryDescription, ...] | ApiError]:
-        """What lies in the log directories of these brokers, or of all."""
+        """What lies in the log directories of these brokers, or of all. One that does not answer until the time is up
+        has an error."""
 
         async def ask(node: int) -> tuple[LogDirectoryDescription, ...] | ApiError:
             reply = await self._cluster.ask_node(node, DescribeLogDirsRequest(topics=None), DescribeLogDirsResponse)
@@ -182,12 +184,7 @@ class NodeAdmin:
                 for result in reply.results
             )
 
-        nodes = sorted(self._cluster.metadata.brokers) if node_ids is None else list(node_ids)
-
-        async def attempt() -> dict[int, tuple[LogDirectoryDescription, ...] | ApiError]:
-            return dict(zip(nodes, await asyncio.gather(*map(ask, nodes)), strict=True))
-
-        return await self._cluster.retry("describing log directories", attempt)
+        return await ask_each_broker(self._cluster, "describing log directories", node_ids, ask, timeout_ms=timeout_ms)
 
     async def alter_replica_log_dirs(
         self, directories: Mapping[tuple[TopicPartition, int], str]

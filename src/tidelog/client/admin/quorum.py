@@ -14,6 +14,8 @@ from tidelog.protocol.messages.describe_quorum_request import DescribeQuorumRequ
 from tidelog.protocol.messages.describe_quorum_response import DescribeQuorumResponse, ReplicaState
 
 CLUSTER_METADATA = "__cluster_metadata"
+# The connections for questions that wait for a controller.
+_QUORUM = "quorum"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,10 +48,24 @@ class QuorumInfo:
 class QuorumAdmin:
     _cluster: Cluster
 
-    async def describe_quorum(self, *, timeout_ms: float | None = None) -> QuorumInfo:
+    async def describe_quorum(self, *, broker: int | None = None, timeout_ms: float | None = None) -> QuorumInfo:
+        """Only the active controller knows: a broker that finds none does not answer.
+
+        With `broker`, that one is asked, on a connection of its own. On one that others use, their replies would wait
+        for this one, and be lost with the connection when its time is up.
+        """
+        topic = TopicData(topic_name=CLUSTER_METADATA, partitions=[PartitionData(partition_index=0)])
+        request = DescribeQuorumRequest(topics=[topic])
+
+        async def ask() -> DescribeQuorumResponse:
+            if broker is None:
+                return await self._cluster.ask_any(request, DescribeQuorumResponse)
+            return await self._cluster.ask_node(
+                broker, request, DescribeQuorumResponse, purpose=_QUORUM, timeout_ms=timeout_ms
+            )
+
         async def attempt() -> QuorumInfo:
-            topic = TopicData(topic_name=CLUSTER_METADATA, partitions=[PartitionData(partition_index=0)])
-            reply = await self._cluster.ask_any(DescribeQuorumRequest(topics=[topic]), DescribeQuorumResponse)
+            reply = await ask()
             raise_for_code(reply.error_code, reply.error_message)
             for described in reply.topics:
                 for partition in described.partitions:

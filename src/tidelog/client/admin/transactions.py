@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import partial
+from operator import attrgetter
 
 from tidelog.client.admin.partitions import PartitionAdmin, ProducerState
 from tidelog.client.cluster.cluster import Cluster, CoordinatorKind
@@ -11,6 +13,7 @@ from tidelog.client.cluster.routing import (
     COORDINATION,
     ask_brokers,
     ask_coordinator,
+    ask_each_broker,
     ask_each_coordinator,
     ask_leaders,
 )
@@ -35,6 +38,8 @@ from tidelog.protocol.messages.write_txn_markers_response import WriteTxnMarkers
 ANY_DURATION = -1
 # No coordinator has a smaller epoch: for producers whose partitions no coordinator has written to yet.
 FIRST_COORDINATOR_EPOCH = 0
+# Of leaders that have not answered at all.
+_SILENT = frozenset({ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NETWORK_EXCEPTION})
 # A coordinator answers nobody else while it describes the transactions of one request.
 _DESCRIBED_AT_ONCE = 100
 
@@ -80,39 +85,57 @@ class TransactionAdmin(PartitionAdmin):
         longer_than_ms: int = ANY_DURATION,
         pattern: str | None = None,
     ) -> list[TransactionListing]:
-        """The transactional ids of all coordinators, by name; filters that are left out let everything through."""
-        request = ListTransactionsRequest(
-            state_filters=list(states),
-            producer_id_filters=list(producer_ids),
-            duration_filter=longer_than_ms,
-            transactional_id_pattern=pattern,
-        )
+        """The transactional ids of all coordinators, by name; filters that are left out let everything through. Raises
+        ApiTimeout if one of the brokers does not answer."""
+        request = _list_request(states, producer_ids, longer_than_ms, pattern)
+        ask = partial(self._list_transactions_of, request)
+        order = attrgetter("transactional_id")
+        return await ask_brokers(self._cluster, "listing transactions", ask, order=order)
 
-        async def ask(node: int) -> list[TransactionListing]:
-            reply = await self._cluster.ask_node(node, request, ListTransactionsResponse)
-            raise_for_code(reply.error_code, f"broker {node}")
-            if reply.unknown_state_filters:
-                names = ", ".join(reply.unknown_state_filters)
-                raise ApiError(ErrorCode.INVALID_REQUEST, f"these are not states of transactions: {names}")
-            return [
-                TransactionListing(
-                    transactional_id=each.transactional_id,
-                    coordinator=node,
-                    producer_id=each.producer_id,
-                    state=each.transaction_state,
-                )
-                for each in reply.transaction_states
-            ]
+    async def list_transactions_by_broker(
+        self,
+        node_ids: Collection[int] | None = None,
+        *,
+        states: Collection[str] = (),
+        producer_ids: Collection[int] = (),
+        longer_than_ms: int = ANY_DURATION,
+        pattern: str | None = None,
+        timeout_ms: float | None = None,
+    ) -> dict[int, list[TransactionListing] | ApiError]:
+        """The transactional ids that each of these brokers coordinates, or each of all. One that does not answer until
+        the time is up has an error."""
+        request = _list_request(states, producer_ids, longer_than_ms, pattern)
+        ask = partial(self._list_transactions_of, request)
+        return await ask_each_broker(self._cluster, "listing transactions", node_ids, ask, timeout_ms=timeout_ms)
 
-        return await ask_brokers(self._cluster, "listing transactions", ask, order=lambda each: each.transactional_id)
+    async def _list_transactions_of(self, request: ListTransactionsRequest, node: int) -> list[TransactionListing]:
+        reply = await self._cluster.ask_node(node, request, ListTransactionsResponse)
+        raise_for_code(reply.error_code, f"broker {node}")
+        if reply.unknown_state_filters:
+            names = ", ".join(reply.unknown_state_filters)
+            raise ApiError(ErrorCode.INVALID_REQUEST, f"these are not states of transactions: {names}")
+        return [
+            TransactionListing(
+                transactional_id=each.transactional_id,
+                coordinator=node,
+                producer_id=each.producer_id,
+                state=each.transaction_state,
+            )
+            for each in reply.transaction_states
+        ]
 
     async def describe_transactions(
-        self, transactional_ids: Collection[str]
+        self, transactional_ids: Collection[str], *, timeout_ms: float | None = None
     ) -> dict[str, TransactionDescription | ApiError]:
         """An id that nobody knows gives TRANSACTIONAL_ID_NOT_FOUND."""
-        what = "describing transactions"
-        ask = self._describe_transactions
-        return await ask_each_coordinator(self._cluster, what, transactional_ids, ask, kind=CoordinatorKind.TRANSACTION)
+        return await ask_each_coordinator(
+            self._cluster,
+            "describing transactions",
+            transactional_ids,
+            self._describe_transactions,
+            kind=CoordinatorKind.TRANSACTION,
+            timeout_ms=timeout_ms,
+        )
 
     async def force_terminate_transaction(self, transactional_id: str) -> tuple[int, int]:
         """Abort the transaction that is open under this id, and fence its producer, whose next request is refused.
@@ -175,9 +198,13 @@ class TransactionAdmin(PartitionAdmin):
         """Open transactions of these partitions that nothing was written to since then and that will not end.
 
         One hangs if no coordinator knows its producer id, or if the coordinator that does has nothing to do in this
-        partition any more.
+        partition any more. Raises ApiError if one of the leaders does not answer: nobody shall take a part for the
+        whole.
         """
         found = await self.describe_producers(partitions)
+        for answer in found.values():
+            if isinstance(answer, ApiError) and answer.code in _SILENT:
+                raise answer
         candidates = [
             HangingTransaction(partition=partition, producer=producer)
             for partition, producers in found.items()
@@ -213,6 +240,17 @@ class TransactionAdmin(PartitionAdmin):
             reply = await self._cluster.ask_node(node, request, DescribeTransactionsResponse, purpose=COORDINATION)
             answers |= {found.transactional_id: _description(found, node) for found in reply.transaction_states}
         return answers
+
+
+def _list_request(
+    states: Collection[str], producer_ids: Collection[int], longer_than_ms: int, pattern: str | None
+) -> ListTransactionsRequest:
+    return ListTransactionsRequest(
+        state_filters=list(states),
+        producer_id_filters=list(producer_ids),
+        duration_filter=longer_than_ms,
+        transactional_id_pattern=pattern,
+    )
 
 
 def _description(found: DescribedTransaction, coordinator: int) -> TransactionDescription | ApiError:

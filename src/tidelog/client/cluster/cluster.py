@@ -47,6 +47,8 @@ R = TypeVar("R", bound=Message)
 
 # From this version on, FindCoordinator takes several keys at once.
 _FIND_COORDINATOR_BATCHED = 4
+# A broker that has let requests wait for so long, without any reply, is not asked what others know as well.
+_SILENT_MS = 1_000.0
 
 # A name for what a connection is used for. Replies come in order, so a request that waits long on purpose (Fetch,
 # JoinGroup) must not share a connection with those that should be quick.
@@ -198,6 +200,7 @@ class Cluster:
     # -- asking --------------------------------------------------------------------------------------------------
 
     async def ask_any(self, request: Message, expected: type[R]) -> R:
+        """Of a broker that lets others wait only if there is no other."""
         connection = await self._any_connection()
         return await connection.request(request, expected)
 
@@ -363,15 +366,17 @@ class Cluster:
         raise CannotConnect(f"the address of broker {node_id} is unknown")
 
     async def _any_connection(self) -> ClientConnection:
-        """An open connection if there is one, else the first broker that answers, else a bootstrap server.
+        """An open connection if there is one, else the first broker that answers, else a bootstrap server. Connections
+        on which requests have waited for long without a reply come last.
 
         If one of them has refused this client, and none has accepted it, that is what counts: AuthenticationError.
         """
         for (_, purpose), connection in self._connections.items():
-            if purpose == GENERAL and not connection.closed:
+            if purpose == GENERAL and not connection.closed and connection.silent_ms < _SILENT_MS:
                 return connection
         problems: list[CannotConnect] = []
-        for node_id in self._shuffled(self.metadata.brokers):
+        brokers = self._shuffled(self.metadata.brokers)
+        for node_id in sorted(brokers, key=self._silence_of):
             try:
                 return await self.connection(node_id)
             except CannotConnect as error:
@@ -387,6 +392,10 @@ class Cluster:
             if isinstance(problem, AuthenticationError):
                 raise problem
         raise NoBrokerAvailable(_nobody_there(self.config.bootstrap_servers, [str(problem) for problem in problems]))
+
+    def _silence_of(self, node_id: int) -> float:
+        connection = self.open_connection_to(node_id)
+        return 0.0 if connection is None else connection.silent_ms
 
     def _shuffled(self, items: Iterable[T]) -> list[T]:
         """In random order, so that clients spread over the brokers."""
@@ -421,7 +430,7 @@ class Cluster:
             topics=None if topics is None else [MetadataRequestTopic(name=name) for name in topics],
             allow_auto_topic_creation=auto_create,
         )
-        response = await self.ask_any(request, MetadataResponse)
+        response = await self._first_reply(request, MetadataResponse)
         raise_for_code(response.error_code)
         if keep:
             self.metadata = merge(self.metadata, response, self._topics)
@@ -430,6 +439,25 @@ class Cluster:
             self.metadata = replace(self.metadata, brokers=fresh.brokers, controller=fresh.controller)
         self._leave_bootstrap()
         return response
+
+    async def _first_reply(self, request: Message, expected: type[R]) -> R:
+        """Of any broker. While one is silent the others are asked as well, one after the other."""
+        connection = await self._any_connection()
+        asking = {asyncio.create_task(connection.request(request, expected))}
+        others = [node for node in self._shuffled(self.metadata.brokers) if self.open_connection_to(node) != connection]
+        try:
+            while True:
+                patience = _SILENT_MS / 1000 if others else None
+                done, _ = await asyncio.wait(asking, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
+                asking -= done
+                for task in done:
+                    if task.exception() is None or not asking:
+                        return task.result()
+                if not done:
+                    asking.add(asyncio.create_task(self.ask_node(others.pop(), request, expected)))
+        finally:
+            for task in asking:
+                task.cancel()
 
     def _leave_bootstrap(self) -> None:
         """Bootstrap servers are only for finding the brokers; where one is a broker itself, its connection is kept."""

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable
 
 from tidelog.client.cluster.cluster import Cluster
-from tidelog.client.cluster.routing import LEADER_MOVED
+from tidelog.client.cluster.routing import LEADER_SILENT_OR_MOVED
 from tidelog.client.consumer.positions import PartitionPosition, Positions
 from tidelog.client.errors import ApiTimeout, ClientError, LogTruncated, NoBrokerAvailable, NoOffsetForPartition
 from tidelog.client.offsets.committed import fetch_committed
@@ -136,7 +136,7 @@ class Positioning:
 
     def _not_found(self, entry: PartitionPosition, error: ApiError) -> None:
         self._wait(entry)
-        if error.code in LEADER_MOVED:
+        if error.code in LEADER_SILENT_OR_MOVED:
             logger.info("looking for a position: %s", error)
         elif self.positions.current(entry):
             self._fail(error)

@@ -84,7 +84,11 @@ async def fetch_committed(
 
 
 async def fetch_committed_of_groups(
-    cluster: Cluster, group_ids: Collection[str], partitions: Collection[TopicPartition] | None = None
+    cluster: Cluster,
+    group_ids: Collection[str],
+    partitions: Collection[TopicPartition] | None = None,
+    *,
+    timeout_ms: float | None = None,
 ) -> dict[str, dict[TopicPartition, OffsetAndMetadata] | ApiError]:
     """What these groups have committed, for these partitions or (None) for all, of many groups in one request where the
     coordinator can do that (KIP-709). A group that nobody knows has committed nothing."""
@@ -108,7 +112,7 @@ async def fetch_committed_of_groups(
                 }
         return answers
 
-    return await ask_each_coordinator(cluster, "reading the offsets of groups", group_ids, ask)
+    return await ask_each_coordinator(cluster, "reading the offsets of groups", group_ids, ask, timeout_ms=timeout_ms)
 
 
 async def commit_offsets(

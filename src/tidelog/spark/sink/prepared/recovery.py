@@ -17,7 +17,7 @@ from tidelog.client.config import client_config
 from tidelog.client.errors import FatalError, FencedError, OutcomeUnknown
 from tidelog.client.transactions.coordinator_requests import ProducerIdAndEpoch
 from tidelog.client.transactions.handover import OpenTransaction, TransactionHandover
-from tidelog.model.errors import ApiError
+from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.network.client_connection import UnsupportedByBroker
 from tidelog.spark.sink.errors import CannotTellIfPublished, InvalidSinkOptions, PublishFailed
 from tidelog.spark.sink.event_loop import do_each
@@ -142,6 +142,9 @@ async def open_transactions(admin: Admin, query: str, besides: Collection[Slot] 
         if isinstance(described, TransactionDescription) and described.state == _ONGOING:
             found.add(Begun(wanted[name], described.producer_id, described.producer_epoch))
         elif isinstance(described, ApiError):
+            if described.code is not ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
+                # Of a coordinator that does not answer nobody knows what is open.
+                raise described
             logger.info("transaction %s is gone: %s", name, described)
     return frozenset(found)
 
