@@ -1,7 +1,8 @@
 """The connection to the cluster, which may be away when the console starts, and may go away and come back.
 
-All pages share one client, so that a console costs a broker one connection. What reads logs has one of its own, so that
-a large fetch does not keep the small questions of other pages waiting.
+All pages share a few clients, so that a console costs a broker a few connections. What reads logs has one of its own,
+so that a large fetch does not keep the small questions of other pages waiting. Pages that are read again and again have
+one that is less patient: what a silent broker does not tell is left out, and asked for again with the next reading.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ _PATIENCE: Mapping[str, OptionValue] = {
     "socket.connection.setup.timeout.ms": 3_000,
     "client.id": "tidelog-console",
 }
+_PATIENCE_OF_WATCHERS: Mapping[str, OptionValue] = {"default.api.timeout.ms": 3_000}
 
 
 class ClusterConnection:
@@ -34,6 +36,7 @@ class ClusterConnection:
         self._properties = {**_PATIENCE, **properties}
         self._config = client_config(self._properties)
         self._asking = _SharedClient(self._properties)
+        self._watching = _SharedClient({**_PATIENCE, **_PATIENCE_OF_WATCHERS, **properties})
         self._reading = _SharedClient(self._properties)
         self._metadata_log: MetadataLog | None = None
 
@@ -47,8 +50,12 @@ class ClusterConnection:
         return self._properties
 
     async def admin(self) -> Admin:
-        """Raises NoBrokerAvailable, AuthenticationError, ..."""
+        """For what somebody asks or changes once. Raises NoBrokerAvailable, AuthenticationError, ..."""
         return await self._asking.started()
+
+    async def watcher(self) -> Admin:
+        """For what is read again and again."""
+        return await self._watching.started()
 
     async def reader(self) -> Admin:
         """For questions whose answers may be large, such as pages of logs."""
@@ -66,6 +73,7 @@ class ClusterConnection:
 
     async def close(self) -> None:
         await self._asking.close()
+        await self._watching.close()
         await self._reading.close()
 
 

@@ -304,6 +304,11 @@ class Cluster:
         connection = self._connections.get((node_id, purpose))
         return None if connection is None or connection.closed else connection
 
+    def silence_of(self, node_id: int) -> float:
+        """How long a node has let requests wait without any reply, in milliseconds, for those who choose one."""
+        connection = self.open_connection_to(node_id)
+        return 0.0 if connection is None else connection.silent_ms
+
     async def connection(self, node_id: int, purpose: str = GENERAL) -> ClientConnection:
         """The connection to a node, opened if need be. Those who need the same one share the wait."""
         existing = self.open_connection_to(node_id, purpose)
@@ -376,7 +381,7 @@ class Cluster:
                 return connection
         problems: list[CannotConnect] = []
         brokers = self._shuffled(self.metadata.brokers)
-        for node_id in sorted(brokers, key=self._silence_of):
+        for node_id in sorted(brokers, key=self.silence_of):
             try:
                 return await self.connection(node_id)
             except CannotConnect as error:
@@ -392,10 +397,6 @@ class Cluster:
             if isinstance(problem, AuthenticationError):
                 raise problem
         raise NoBrokerAvailable(_nobody_there(self.config.bootstrap_servers, [str(problem) for problem in problems]))
-
-    def _silence_of(self, node_id: int) -> float:
-        connection = self.open_connection_to(node_id)
-        return 0.0 if connection is None else connection.silent_ms
 
     def _shuffled(self, items: Iterable[T]) -> list[T]:
         """In random order, so that clients spread over the brokers."""

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from tidelog.client.admin import ClusterDescription, QuorumInfo, TransactionListing
 from tidelog.client.cluster.metadata import ClusterMetadata
+from tidelog.client.errors import ApiTimeout
 from tidelog.console.replies import Json
 from tidelog.model.lazy_dataclasses import dataclass
 
@@ -77,13 +78,14 @@ def of_brokers(cluster: ClusterDescription, silent: Iterable[int]) -> Iterator[C
         )
 
 
-def of_quorum(quorum: QuorumInfo | None, now_ms: int) -> Iterator[Concern]:
+def of_quorum(quorum: QuorumInfo | ApiTimeout | None, now_ms: int) -> Iterator[Concern]:
     if quorum is None:
         return
-    if quorum.leader is None:
+    if isinstance(quorum, ApiTimeout) or quorum.leader is None:
+        problem = "No controller answers" if isinstance(quorum, ApiTimeout) else "The metadata quorum has no leader"
         yield Concern(
             severity=Severity.BROKEN,
-            text="The metadata quorum has no leader: topics, leaders and configurations cannot change.",
+            text=f"{problem}: topics, leaders and configurations cannot change.",
             link="/metadata",
         )
         return

@@ -14,6 +14,7 @@ from tidelog.console.connection import ClusterConnection
 from tidelog.console.findings.lag import LogMarks, PartitionLag, TopicLag, lag_by_topic, lag_of, unread
 from tidelog.console.lags.log_counts import LogCounts
 from tidelog.console.lags.log_marks import marks_from, places_at
+from tidelog.console.listings import listed_groups
 from tidelog.console.replies import EXPECTED_FAILURES
 from tidelog.model.errors import ApiError
 from tidelog.model.ids import TopicPartition
@@ -58,7 +59,6 @@ class GroupLags:
         committed = await admin.list_offsets_of_groups(wanted)
         known = {group: offsets for group, offsets in committed.items() if not isinstance(offsets, ApiError)}
         partitions = frozenset(partition for offsets in known.values() for partition in offsets)
-        await self._read_slowly(admin, partitions)
         marks = await self._marks(admin, partitions, known)
         spans = self._counts.spans(
             (partition, unread(place.offset, marks[partition]))
@@ -73,20 +73,11 @@ class GroupLags:
         }
         return GroupLagReading(committed=committed, lags=lags)
 
-    async def _read_slowly(self, admin: Admin, partitions: frozenset[TopicPartition]) -> None:
-        """Whoever asks a broker that does not lead any more is told, and looks at the metadata again by himself."""
-        now = time.monotonic()
-        if self._slow_at is not None and now - self._slow_at < _SLOW_SECONDS and partitions <= self._slow_of:
-            return
-        self._slow_at, self._slow_of = now, partitions
-        self._metadata = await admin.cluster.fetch_metadata(sorted({partition.topic for partition in partitions}))
-        self._starts = await places_at(admin, self._metadata, partitions, EARLIEST)
-
     async def _marks(
-        self, admin: Admin, partitions: Collection[TopicPartition], groups: Mapping[str, Committed]
+        self, admin: Admin, partitions: frozenset[TopicPartition], groups: Mapping[str, Committed]
     ) -> dict[TopicPartition, LogMarks]:
         """The last stable offset matters only where there is something to read."""
-        ends = await places_at(admin, self._metadata, partitions, LATEST)
+        ends = await self._ends(admin, partitions)
         behind = {
             partition
             for offsets in groups.values()
@@ -95,6 +86,19 @@ class GroupLags:
         }
         stable = await places_at(admin, self._metadata, behind, LATEST, read_committed=True)
         return marks_from(self._starts, stable, ends)
+
+    async def _ends(self, admin: Admin, partitions: frozenset[TopicPartition]) -> dict[TopicPartition, int]:
+        """With a look at leaders and log starts if it is time. Whoever asks a broker that does not lead any more gets
+        an error, and looks at the metadata again by himself."""
+        now = time.monotonic()
+        if self._slow_at is not None and now - self._slow_at < _SLOW_SECONDS and partitions <= self._slow_of:
+            return await places_at(admin, self._metadata, partitions, LATEST)
+        self._slow_at, self._slow_of = now, partitions
+        self._metadata = await admin.cluster.fetch_metadata(sorted({partition.topic for partition in partitions}))
+        self._starts, ends = await asyncio.gather(
+            places_at(admin, self._metadata, partitions, EARLIEST), places_at(admin, self._metadata, partitions, LATEST)
+        )
+        return ends
 
     def _lag(
         self, offset: int, partition: TopicPartition, marks: Mapping[TopicPartition, LogMarks]
@@ -112,9 +116,9 @@ class TopicLags:
 
     async def lag_by_topic(self) -> dict[str, TopicLag] | None:
         """Topics that no group has committed offsets of are left out. None where groups may not be seen."""
-        admin, browser = await asyncio.gather(self._cluster.admin(), self._cluster.log_browser())
+        admin, browser = await asyncio.gather(self._cluster.watcher(), self._cluster.log_browser())
         try:
-            reading = await self._lags.read(admin, browser, await admin.list_groups())
+            reading = await self._lags.read(admin, browser, (await listed_groups(admin)).found)
         except EXPECTED_FAILURES:
             return None
         return lag_by_topic(

@@ -16,6 +16,7 @@ from tidelog.console.findings.holding_back import (
 )
 from tidelog.console.findings.lag import LogMarks
 from tidelog.console.hidden_ids import ids_may_be_hidden
+from tidelog.console.listings import listed_transactions
 from tidelog.console.replies import EXPECTED_FAILURES
 from tidelog.model.errors import ApiError
 from tidelog.model.ids import TopicPartition
@@ -35,6 +36,8 @@ class Held:
     hanging: frozenset[TopicPartition]
     # What no id is known of may belong to one that this client does not see.
     ids_may_be_hidden: bool
+    # Coordinators that have not answered: what no id is known of may be theirs.
+    silent: tuple[int, ...] = ()
 
 
 _NOTHING = Held(holding=[], hanging=frozenset(), ids_may_be_hidden=False)
@@ -63,13 +66,14 @@ class HoldingReader:
         return self._held if asked else _NOTHING
 
     async def _look_at(self, admin: Admin, held: Mapping[TopicPartition, LogMarks]) -> Held:
-        holding = await _holding(admin, held) if held else []
+        holding, silent = await _holding(admin, held) if held else ([], ())
         hidden = any(one.transaction is None for one in holding) and await ids_may_be_hidden(admin)
-        self._suspicions.note(holding, ids_may_be_hidden=hidden)
-        return Held(holding=holding, hanging=self._suspicions.hanging, ids_may_be_hidden=hidden)
+        self._suspicions.note(holding, ids_may_be_hidden=hidden or bool(silent))
+        return Held(holding=holding, hanging=self._suspicions.hanging, ids_may_be_hidden=hidden, silent=silent)
 
 
-async def _holding(admin: Admin, held: Mapping[TopicPartition, LogMarks]) -> list[HoldingBack]:
+async def _holding(admin: Admin, held: Mapping[TopicPartition, LogMarks]) -> tuple[list[HoldingBack], tuple[int, ...]]:
+    """And the coordinators that have not answered."""
     producers = await admin.describe_producers(list(held), timeout_ms=_PATIENCE_MS)
     readings = {
         partition: PartitionReading(
@@ -85,14 +89,14 @@ async def _holding(admin: Admin, held: Mapping[TopicPartition, LogMarks]) -> lis
         if not isinstance(found, ApiError)
     }
     holders = {each.producer_id for each in who_holds_back(readings, {}, ())}
-    return who_holds_back(readings, await _transactions(admin, holders), ())
+    if not holders:
+        return [], ()
+    listed = await listed_transactions(admin, producer_ids=sorted(holders))
+    described = await admin.describe_transactions([each.transactional_id for each in listed.found])
+    return who_holds_back(readings, _transactions(described), ()), listed.silent
 
 
-async def _transactions(admin: Admin, producer_ids: set[int]) -> dict[int, KnownTransaction]:
-    if not producer_ids:
-        return {}
-    listed = await admin.list_transactions(producer_ids=sorted(producer_ids))
-    described = await admin.describe_transactions([each.transactional_id for each in listed])
+def _transactions(described: Mapping[str, TransactionDescription | ApiError]) -> dict[int, KnownTransaction]:
     return {
         found.producer_id: KnownTransaction(
             transactional_id=found.transactional_id, start_ms=found.start_ms, partitions=frozenset(found.partitions)

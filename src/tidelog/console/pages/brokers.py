@@ -31,12 +31,14 @@ class BrokersReader:
         self._parts = parts
 
     async def read(self) -> Json:
-        admin = await self._parts.cluster.admin()
-        metadata, cluster, quorum = await asyncio.gather(
-            admin.cluster.fetch_metadata(None), described_cluster(admin), described_quorum(admin)
+        admin = await self._parts.cluster.watcher()
+        metadata = await admin.cluster.fetch_metadata(None)
+        cluster, quorum, latencies, directories = await asyncio.gather(
+            described_cluster(admin),
+            described_quorum(admin),
+            latencies_of(admin, metadata.brokers),
+            _directories(admin),
         )
-        latencies = await latencies_of(admin, metadata.brokers)
-        directories = await _directories(admin)
         documents = brokers_document(cluster, metadata, quorum, latencies)
         return {
             "brokers": [

@@ -15,6 +15,7 @@ from tidelog.client.admin import (
     ConfigAlteration,
     ConfigEntry,
     ConfigResource,
+    GroupListing,
     ResourceType,
 )
 from tidelog.client.browsing import MetadataLogUnavailable
@@ -26,6 +27,7 @@ from tidelog.console.findings.configurations import (
     properties_of,
 )
 from tidelog.console.findings.differences import cut
+from tidelog.console.listings import Listed, listed_groups
 from tidelog.console.pages.changes import until_seen
 from tidelog.console.parts import Parts
 from tidelog.console.replies import CONFLICT, EXPECTED_FAILURES, FORBIDDEN, NOT_FOUND, ConsoleRefusal, Json, reply
@@ -43,7 +45,7 @@ _NOT_SHOWN = "(not shown)"
 @router.get("/configs/resources")
 async def resources(parts: Parts) -> Response:
     """What has properties. Groups are None where they may not be listed."""
-    admin = await parts.cluster.admin()
+    admin = await parts.cluster.watcher()
     metadata, groups = await asyncio.gather(admin.cluster.fetch_metadata(None), _groups(admin))
     return reply(
         {
@@ -52,14 +54,15 @@ async def resources(parts: Parts) -> Response:
                 {"name": str(node), "address": f"{broker.host}:{broker.port}"}
                 for node, broker in sorted(metadata.brokers.items())
             ],
-            "groups": groups,
+            "groups": None if groups is None else [{"name": each.group_id, "kind": each.kind} for each in groups.found],
+            "groups_silent": [] if groups is None else list(groups.silent),
         }
     )
 
 
-async def _groups(admin: Admin) -> Json:
+async def _groups(admin: Admin) -> Listed[GroupListing] | None:
     try:
-        return [{"name": group.group_id, "kind": group.kind} for group in await admin.list_groups()]
+        return await listed_groups(admin)
     except EXPECTED_FAILURES:
         return None
 

@@ -33,6 +33,7 @@ from tidelog.console.lags.group_lags import SHARE
 from tidelog.console.lags.holding import Held, HoldingReader
 from tidelog.console.lags.log_counts import LogCounts
 from tidelog.console.lags.log_marks import marks_of
+from tidelog.console.listings import listed_groups
 from tidelog.console.pages.groups import DESCRIBED, total_document
 from tidelog.console.parts import ConsoleParts, Parts
 from tidelog.console.replies import Json
@@ -74,7 +75,7 @@ class GroupReader:
         self._began = time.monotonic()
 
     async def read(self) -> Json:
-        admin, browser = await asyncio.gather(self._parts.cluster.admin(), self._parts.cluster.log_browser())
+        admin, browser = await asyncio.gather(self._parts.cluster.watcher(), self._parts.cluster.log_browser())
         described = await described_group(admin, self._id)
         committed = {} if described.kind.lower() == SHARE else await admin.list_group_offsets(self._id)
         members = described.members if isinstance(described, GroupDescription) else ()
@@ -181,7 +182,7 @@ async def described_group(admin: Admin, group_id: str) -> GroupDescription | Gro
         return found
     if found.code != ErrorCode.GROUP_ID_NOT_FOUND:
         raise found
-    listed = next((each for each in await admin.list_groups() if each.group_id == group_id), None)
+    listed = next((each for each in (await listed_groups(admin)).found if each.group_id == group_id), None)
     if listed is None or listed.kind.lower() in DESCRIBED:
         raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {group_id!r}")
     return listed
@@ -263,6 +264,7 @@ def _holding(holding: HoldingBack, held: Held) -> dict[str, Json]:
         "start_ms": None if known is None else known.start_ms,
         "hangs": not held.hanging.isdisjoint(partitions),
         "hidden": known is None and held.ids_may_be_hidden,
+        "silent": list(held.silent) if known is None else [],
         "partitions": [{"topic": each.topic, "partition": each.partition} for each in partitions],
     }
 

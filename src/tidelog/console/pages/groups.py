@@ -13,6 +13,7 @@ from tidelog.client.admin import Admin, GroupDescription, GroupListing
 from tidelog.console.feeds import Pace
 from tidelog.console.findings.lag import PartitionLag, TotalLag, total_lag
 from tidelog.console.lags.group_lags import MOST_COUNTED_OFFSETS, MOST_GROUPS, GroupLagReading, GroupLags, Lags
+from tidelog.console.listings import listed_groups
 from tidelog.console.parts import ConsoleParts, Parts
 from tidelog.console.replies import EXPECTED_FAILURES, Json
 from tidelog.model.errors import ApiError
@@ -43,13 +44,15 @@ class GroupsReader:
         self._slow_at: float | None = None
 
     async def read(self) -> Json:
-        admin, browser = await asyncio.gather(self._parts.cluster.admin(), self._parts.cluster.log_browser())
-        listed = [group for group in await admin.list_groups() if self._named in group.group_id.lower()]
+        admin, browser = await asyncio.gather(self._parts.cluster.watcher(), self._parts.cluster.log_browser())
+        groups = await listed_groups(admin)
+        listed = [group for group in groups.found if self._named in group.group_id.lower()]
         shown = listed[:MOST_GROUPS]
         lags, _ = await asyncio.gather(self._lags.read(admin, browser, shown), self._describe(admin, shown))
         return {
             "groups": [self._group(group, lags) for group in shown],
             "left_out": len(listed) - len(shown),
+            "silent": list(groups.silent),
             "counted_up_to": MOST_COUNTED_OFFSETS,
         }
 

@@ -104,7 +104,7 @@ class HangingSearch:
 
     async def read(self) -> Json:
         if not self._done:
-            admin = await self._parts.cluster.admin()
+            admin = await self._parts.cluster.watcher()
             if self._places is None:
                 self._places = await self._plan(admin)
             part = self._places[self._asked : self._asked + AT_ONCE]

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from tidelog.client.browsing import MetadataEntry, MetadataLog, MetadataLogUnavailable, MetadataPage
 from tidelog.console.feeds import Pace
 from tidelog.console.findings.metadata_records import RecordFilter, Row, Subject, details_of, rows_of, whole_of
-from tidelog.console.pages.overview import described_quorum, quorum_document
+from tidelog.console.pages.overview import described_quorum, quorum_reading
 from tidelog.console.parts import ConsoleParts, Parts
 from tidelog.console.replies import NOT_FOUND, ConsoleRefusal, Json, reply
 from tidelog.protocol.messages import METADATA_RECORDS
@@ -52,10 +52,10 @@ class MetadataReader:
         self._next: int | None = None
 
     async def read(self) -> Json:
-        admin = await self._parts.cluster.admin()
+        admin = await self._parts.cluster.watcher()
         quorum, log = await asyncio.gather(described_quorum(admin), self._read_log())
         return {
-            "quorum": None if quorum is None else quorum_document(quorum, int(time.time() * 1000)),
+            **quorum_reading(quorum, int(time.time() * 1000)),
             **log,
         }
 

@@ -24,6 +24,7 @@ from tidelog.console.findings.holding_back import (
     who_holds_back,
 )
 from tidelog.console.hidden_ids import ids_may_be_hidden
+from tidelog.console.listings import listed_groups
 from tidelog.console.parts import ConsoleParts
 from tidelog.console.replies import EXPECTED_FAILURES, Json
 from tidelog.model.errors import ApiError
@@ -64,6 +65,8 @@ class OpenTransactions:
     hanging: frozenset[TopicPartition]
     # What no id is known of may belong to one that this client does not see.
     ids_may_be_hidden: bool
+    # Coordinators that have not answered: what no id is known of may be theirs.
+    silent: tuple[int, ...]
     producers: Mapping[TopicPartition, tuple[ProducerState, ...]]
     readings: Mapping[TopicPartition, PartitionReading]
     problems: Mapping[TopicPartition, ApiError]
@@ -84,15 +87,22 @@ class OpenTransactionsReader:
         self._suspicions = Suspicions()
 
     async def read(
-        self, admin: Admin, transactions: Mapping[int, KnownTransaction], partitions: Collection[TopicPartition]
+        self,
+        admin: Admin,
+        transactions: Mapping[int, KnownTransaction],
+        partitions: Collection[TopicPartition],
+        *,
+        silent: tuple[int, ...] = (),
     ) -> OpenTransactions:
-        """Raises UnsupportedByBroker where brokers do not describe producers."""
+        """`silent` are coordinators whose transactions are not known. Raises UnsupportedByBroker where brokers do not
+        describe producers."""
         if not partitions:
             self._suspicions.note((), ids_may_be_hidden=False)
             return OpenTransactions(
                 holding=[],
                 hanging=frozenset(),
                 ids_may_be_hidden=False,
+                silent=silent,
                 producers={},
                 readings={},
                 problems={},
@@ -110,11 +120,12 @@ class OpenTransactionsReader:
             await self._read_groups(admin, frozenset(held))
             holding = who_holds_back(readings, transactions, await self._places(held))
         hidden = any(one.transaction is None for one in holding) and await ids_may_be_hidden(admin)
-        self._suspicions.note(holding, ids_may_be_hidden=hidden)
+        self._suspicions.note(holding, ids_may_be_hidden=hidden or bool(silent))
         return OpenTransactions(
             holding=holding,
             hanging=self._suspicions.hanging,
             ids_may_be_hidden=hidden,
+            silent=silent,
             producers={
                 partition: found
                 for partition, found in producers.items()
@@ -131,7 +142,8 @@ class OpenTransactionsReader:
         if recent and partitions <= self._groups_of:
             return
         try:
-            listed = [group for group in await admin.list_groups() if _reads_topics(group)]
+            groups = await listed_groups(admin)
+            listed = [group for group in groups.found if _reads_topics(group)]
             shown = listed[:MOST_GROUPS]
             offsets = await admin.list_offsets_of_groups([group.group_id for group in shown], partitions)
         except EXPECTED_FAILURES:
@@ -146,7 +158,7 @@ class OpenTransactionsReader:
                 for group in shown
                 if not isinstance(theirs := offsets[group.group_id], ApiError)
             ]
-            self._groups_told = len(self._groups) == len(listed)
+            self._groups_told = len(self._groups) == len(listed) and not groups.silent
         self._groups_at, self._groups_of = now, partitions
 
     async def _places(self, held: Mapping[TopicPartition, int]) -> list[GroupPlaces]:
@@ -214,6 +226,7 @@ def holding_document(holding: HoldingBack, opened: OpenTransactions) -> dict[str
         "partitions": partitions,
         "hangs": any(held.partition in opened.hanging for held in holding.partitions),
         "hidden": known is None and opened.ids_may_be_hidden,
+        "silent": list(opened.silent) if known is None else [],
         "partitions_left_out": len(holding.partitions) - len(partitions),
         "waiting": waiting,
         "waiting_left_out": len(holding.waiting) - len(waiting),

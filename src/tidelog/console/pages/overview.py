@@ -12,9 +12,11 @@ from starlette.responses import Response
 
 from tidelog.client.admin import Admin, ClusterDescription, QuorumInfo, TransactionListing
 from tidelog.client.cluster.metadata import ClusterMetadata
+from tidelog.client.errors import ApiTimeout
 from tidelog.console.feeds import Pace
 from tidelog.console.findings import attention
 from tidelog.console.findings.rates import Rates
+from tidelog.console.listings import listed_transactions
 from tidelog.console.pages.topics import offsets_at, sizes_of_leaders
 from tidelog.console.parts import ConsoleParts, Parts
 from tidelog.console.replies import EXPECTED_FAILURES, Json
@@ -35,6 +37,8 @@ _POINTS = 60
 # A broker looks at every segment to tell sizes.
 _SIZES_SECONDS = 10.0
 _SIZES_WINDOW_SECONDS = 30.0
+# Two brokers are asked for the quorum, one after the other.
+_QUORUM_PATIENCE_MS = (1_000, 2_000)
 # Longer than that a broker counts as one that does not answer.
 _PROBE_MS = 3_000
 
@@ -54,17 +58,18 @@ class OverviewReader:
         self._points: deque[dict[str, Json]] = deque(maxlen=_POINTS)
 
     async def read(self) -> Json:
-        admin = await self._parts.cluster.admin()
-        metadata, cluster, quorum, long_open = await asyncio.gather(
-            admin.cluster.fetch_metadata(None),
+        admin = await self._parts.cluster.watcher()
+        metadata = await admin.cluster.fetch_metadata(None)
+        cluster, quorum, long_open, latencies, ends, _ = await asyncio.gather(
             described_cluster(admin),
             described_quorum(admin),
             _open_for_long(admin),
+            latencies_of(admin, metadata.brokers),
+            offsets_at(admin, metadata, LATEST),
+            self._note_sizes(admin, metadata),
         )
-        latencies = await latencies_of(admin, metadata.brokers)
         now = time.time()
-        self._rates.note(now, await offsets_at(admin, metadata, LATEST))
-        await self._note_sizes(admin, metadata, now)
+        self._rates.note(now, ends)
         answered = [taken for taken in latencies.values() if taken is not None]
         self._points.append(
             {
@@ -83,14 +88,15 @@ class OverviewReader:
         return {
             "cluster_id": cluster.cluster_id,
             "brokers": brokers_document(cluster, metadata, quorum, latencies),
-            "quorum": None if quorum is None else quorum_document(quorum, int(now * 1000)),
+            **quorum_reading(quorum, int(now * 1000)),
             "partitions": _partitions(metadata),
             "points": list(self._points),
             "sizes_told": self._sizes_told,
             "attention": [concern.as_json() for concern in concerns],
         }
 
-    async def _note_sizes(self, admin: Admin, metadata: ClusterMetadata, now: float) -> None:
+    async def _note_sizes(self, admin: Admin, metadata: ClusterMetadata) -> None:
+        now = time.time()
         if self._sizes_at is not None and 0 <= now - self._sizes_at < _SIZES_SECONDS:
             return
         self._sizes_at = now
@@ -108,22 +114,30 @@ async def described_cluster(admin: Admin) -> ClusterDescription:
         return await admin.describe_cluster()
 
 
-async def described_quorum(admin: Admin) -> QuorumInfo | None:
-    """None where it may not be seen, or where there is none."""
-    try:
-        return await admin.describe_quorum()
-    except (ApiError, UnsupportedByBroker):
-        return None
+async def described_quorum(admin: Admin) -> QuorumInfo | ApiTimeout | None:
+    """None where it may not be seen, or where there is none. ApiTimeout if no controller answers."""
+    cluster = admin.cluster
+    brokers = sorted(cluster.metadata.brokers, key=cluster.silence_of)
+    timeout = ApiTimeout("no broker is known")
+    # The first one may be a broker that has become silent just now.
+    for broker, patience_ms in zip(brokers, _QUORUM_PATIENCE_MS, strict=False):
+        try:
+            return await admin.describe_quorum(broker=broker, timeout_ms=patience_ms)
+        except ApiTimeout as error:
+            timeout = error
+        except (ApiError, UnsupportedByBroker):
+            return None
+    return timeout
 
 
 async def _open_for_long(admin: Admin) -> list[TransactionListing]:
     """Empty where transactions cannot be listed."""
     try:
-        found = await admin.list_transactions(longer_than_ms=_LONG_OPEN_MS)
+        listed = await listed_transactions(admin, longer_than_ms=_LONG_OPEN_MS)
     except EXPECTED_FAILURES:
         return []
     # Some brokers do not know the filter of durations and list everything.
-    return [each for each in found if each.state in ("Ongoing", "PrepareCommit", "PrepareAbort")]
+    return [each for each in listed.found if each.state in ("Ongoing", "PrepareCommit", "PrepareAbort")]
 
 
 async def latencies_of(admin: Admin, brokers: Iterable[int]) -> dict[int, float | None]:
@@ -147,7 +161,7 @@ async def latencies_of(admin: Admin, brokers: Iterable[int]) -> dict[int, float 
 def brokers_document(
     cluster: ClusterDescription,
     metadata: ClusterMetadata,
-    quorum: QuorumInfo | None,
+    quorum: QuorumInfo | ApiTimeout | None,
     latencies: dict[int, float | None],
 ) -> list[dict[str, Json]]:
     leads: dict[int, int] = {}
@@ -163,13 +177,21 @@ def brokers_document(
             "address": f"{node.host}:{node.port}",
             "rack": node.rack,
             "fenced": node.fenced,
-            "controller": quorum is not None and quorum.leader == node.node_id,
+            "controller": isinstance(quorum, QuorumInfo) and quorum.leader == node.node_id,
             "leads": leads.get(node.node_id, 0),
             "holds": holds.get(node.node_id, 0),
             "latency_ms": latencies.get(node.node_id),
         }
         for node in sorted(cluster.nodes, key=lambda node: node.node_id)
     ]
+
+
+def quorum_reading(quorum: QuorumInfo | ApiTimeout | None, now_ms: int) -> dict[str, Json]:
+    """For pages that show the quorum, or why they do not."""
+    return {
+        "quorum": quorum_document(quorum, now_ms) if isinstance(quorum, QuorumInfo) else None,
+        "quorum_silent": isinstance(quorum, ApiTimeout),
+    }
 
 
 def quorum_document(quorum: QuorumInfo, now_ms: int) -> dict[str, Json]:

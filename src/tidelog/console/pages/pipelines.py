@@ -88,10 +88,10 @@ class PipelinesReader:
 
     async def _read_notes(self) -> None:
         try:
-            admin = await self._parts.cluster.admin()
+            admin = await self._parts.cluster.watcher()
             self._published = _published_document(await published_queries(admin))
         except EXPECTED_FAILURES as error:
-            self._published = {"queries": [], "left_out": 0, "failure": problem_document(error)}
+            self._published = {"queries": [], "left_out": 0, "silent": [], "failure": problem_document(error)}
             # Soon again, with the next reading: it may be back.
             self._slow_at = None
         finally:
@@ -110,6 +110,7 @@ def _published_document(found: PublishedQueries) -> dict[str, Json]:
     return {
         "queries": [_query_document(query, found.last_ms.get(query.transactional_id)) for query in found.queries],
         "left_out": found.left_out,
+        "silent": list(found.silent),
         "failure": None,
     }
 

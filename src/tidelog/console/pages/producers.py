@@ -13,6 +13,7 @@ from tidelog.client.admin import Admin, ProducerState
 from tidelog.client.errors import raise_any
 from tidelog.client.offsets.listing import OffsetAndTimestamp
 from tidelog.console.feeds import Pace
+from tidelog.console.listings import listed_transactions
 from tidelog.console.parts import ConsoleParts, Parts
 from tidelog.console.replies import EXPECTED_FAILURES, Json
 from tidelog.model.ids import TopicPartition
@@ -43,9 +44,11 @@ class ProducersReader:
         self._ids_of: frozenset[int] = frozenset()
         self._ids_at: float | None = None
         self._ids_told = True
+        # Coordinators that have not answered.
+        self._ids_silent: tuple[int, ...] = ()
 
     async def read(self) -> Json:
-        admin = await self._parts.cluster.admin()
+        admin = await self._parts.cluster.watcher()
         answers = await admin.describe_producers([self._partition], include_batches=True)
         found = sorted(raise_any(answers)[self._partition], key=_order)
         shown = found[:MOST_PRODUCERS]
@@ -61,6 +64,7 @@ class ProducersReader:
             # Only tidelog tells them.
             "batches_told": any(each.last_batches is not None for each in found),
             "ids_told": self._ids_told,
+            "ids_silent": list(self._ids_silent),
         }
 
     async def _read_ids(self, admin: Admin, producer_ids: Collection[int]) -> None:
@@ -71,12 +75,12 @@ class ProducersReader:
             return
         self._ids_at, self._ids_of = now, unknown
         try:
-            listed = await admin.list_transactions(producer_ids=sorted(unknown))
+            listed = await listed_transactions(admin, producer_ids=sorted(unknown))
         except EXPECTED_FAILURES:
             self._ids_told = False
             return
-        self._ids_told = True
-        self._ids.update((each.producer_id, each.transactional_id) for each in listed)
+        self._ids_told, self._ids_silent = True, listed.silent
+        self._ids.update((each.producer_id, each.transactional_id) for each in listed.found)
 
     def _producer(self, producer: ProducerState) -> dict[str, Json]:
         batches: list[Json] | None = None

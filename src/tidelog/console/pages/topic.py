@@ -74,7 +74,7 @@ class TopicReader:
         self._epochs_of: tuple[object, ...] = ()
 
     async def read(self) -> Json:
-        admin = await self._parts.cluster.admin()
+        admin = await self._parts.cluster.watcher()
         described = raise_any(await admin.describe_topics([self._name]))[self._name]
         if described.topic_id != self._topic_id:
             self._topic_id = described.topic_id
@@ -85,8 +85,10 @@ class TopicReader:
             for each in described.partitions
             if not many or each.partition == self._shown.partition
         ]
-        offsets = await admin.describe_replica_offsets(wanted, timeout_ms=_REPLICA_PATIENCE_MS)
-        await self._read_slowly(admin, described)
+        offsets, _ = await asyncio.gather(
+            admin.describe_replica_offsets(wanted, timeout_ms=_REPLICA_PATIENCE_MS),
+            self._read_slowly(admin, described),
+        )
         now = time.monotonic()
         self._rates.note(now, _leader_ends(described, offsets))
         shown = next((each for each in described.partitions if each.partition == self._shown.partition), None)
@@ -168,10 +170,12 @@ class TopicReader:
         """Anew when there may be another one: the end of the last one is known from the leader's log end."""
         answered = _given(offsets, self._shown) or {}
         leader = None if partition.leader is None else answered.get(partition.leader)
-        start = leader.log_start_offset if isinstance(leader, ReplicaOffsets) else None
-        is_empty = isinstance(leader, ReplicaOffsets) and leader.log_end_offset == leader.log_start_offset
-        state = (partition.leader, partition.leader_epoch, start, is_empty)
-        if state == self._epochs_of or partition.leader is None:
+        if not isinstance(leader, ReplicaOffsets):
+            # It would not answer this question either.
+            return
+        is_empty = leader.log_end_offset == leader.log_start_offset
+        state = (partition.leader, partition.leader_epoch, leader.log_start_offset, is_empty)
+        if state == self._epochs_of:
             return
         try:
             ranges = await admin.describe_leader_epochs(self._shown, most=MOST_EPOCHS)

@@ -48,22 +48,24 @@ class TopicsReader:
 
     async def read(self) -> Json | FirstPart:
         """Lags take as long as all the rest: the first page does not wait for them."""
-        admin = await self._parts.cluster.admin()
+        admin = await self._parts.cluster.watcher()
         metadata = await admin.cluster.fetch_metadata(None)
-        ends = await offsets_at(admin, metadata, LATEST)
+        ends, _ = await asyncio.gather(offsets_at(admin, metadata, LATEST), self._read_slowly(admin, metadata))
+        self._rates.note(time.monotonic(), ends)
+        if self._lags_at is None:
+            document = self._document(metadata, ends, lags_told=None)
+            return FirstPart(document=document, rest=lambda: self._with_lags(metadata, ends))
+        if time.monotonic() - self._lags_at >= _LAG_SECONDS:
+            return await self._with_lags(metadata, ends)
+        return self._document(metadata, ends, lags_told=self._lags is not None)
+
+    async def _read_slowly(self, admin: Admin, metadata: ClusterMetadata) -> None:
         now = time.monotonic()
-        self._rates.note(now, ends)
         if self._slow_at is None or now - self._slow_at >= _SLOW_SECONDS:
             self._slow_at = now
             self._starts, self._sizes = await asyncio.gather(
                 offsets_at(admin, metadata, EARLIEST), sizes_of_leaders(admin, metadata)
             )
-        if self._lags_at is None:
-            document = self._document(metadata, ends, lags_told=None)
-            return FirstPart(document=document, rest=lambda: self._with_lags(metadata, ends))
-        if now - self._lags_at >= _LAG_SECONDS:
-            return await self._with_lags(metadata, ends)
-        return self._document(metadata, ends, lags_told=self._lags is not None)
 
     async def _with_lags(self, metadata: ClusterMetadata, ends: dict[TopicPartition, int]) -> Json:
         self._lags_at = time.monotonic()
@@ -96,6 +98,8 @@ class TopicsReader:
             "partitions": len(partitions),
             "replication": max((len(each.replicas) for each in topic.partitions), default=0),
             "offline": len(offline),
+            # Partitions whose leader does not answer; offsets and sizes are those of the others.
+            "silent": sum(each not in ends for each in partitions) - len(offline),
             "under_replicated": sum(
                 len(each.in_sync) < len(each.replicas) for each in topic.partitions if each not in offline
             ),

@@ -93,7 +93,7 @@ class TransactionReader:
         self._log_problem: dict[str, Json] | None = None
 
     async def read(self) -> Json:
-        admin = await self._parts.cluster.admin()
+        admin = await self._parts.cluster.watcher()
         answer = (await admin.describe_transactions([self._id]))[self._id]
         if isinstance(answer, ApiError) and answer.code is not ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
             raise answer

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from tidelog.client.admin import Admin, TransactionDescription, TransactionListing
 from tidelog.console.feeds import Pace
 from tidelog.console.findings.holding_back import KnownTransaction
+from tidelog.console.listings import listed_transactions
 from tidelog.console.pages.open_transactions import MOST_PARTITIONS, OpenTransactionsReader, holding_document
 from tidelog.console.parts import ConsoleParts, Parts
 from tidelog.console.replies import Json, reply
@@ -67,10 +68,9 @@ class TransactionsReader:
         self._slow_at: float | None = None
 
     async def read(self) -> Json:
-        admin = await self._parts.cluster.admin()
-        listed = sorted(
-            await admin.list_transactions(), key=lambda each: (each.state not in OPEN_STATES, each.transactional_id)
-        )
+        admin = await self._parts.cluster.watcher()
+        transactions = await listed_transactions(admin)
+        listed = sorted(transactions.found, key=lambda each: (each.state not in OPEN_STATES, each.transactional_id))
         found_by_name = [each for each in listed if self._named in each.transactional_id.lower()]
         shown = found_by_name[:MOST_IDS]
         # Whoever holds readers back is told, whatever is searched for.
@@ -80,7 +80,7 @@ class TransactionsReader:
         partitions = sorted({partition for found in descriptions.values() for partition in found.partitions})
         known = {each.producer_id: _without_open_transaction(each) for each in listed}
         known |= {found.producer_id: known_transaction(found) for found in descriptions.values()}
-        found = await self._open.read(admin, known, partitions[:MOST_PARTITIONS])
+        found = await self._open.read(admin, known, partitions[:MOST_PARTITIONS], silent=transactions.silent)
         return {
             "now_ms": int(time.time() * 1000),
             "transactions": [_row(listing, descriptions.get(listing.transactional_id)) for listing in shown],
@@ -90,6 +90,7 @@ class TransactionsReader:
             "partitions_left_out": max(0, len(partitions) - MOST_PARTITIONS),
             "partitions_unknown": [str(partition) for partition in found.problems],
             "groups_told": found.groups_told,
+            "silent": list(transactions.silent),
         }
 
     async def _describe(self, admin: Admin, listed: Sequence[TransactionListing]) -> dict[str, TransactionDescription]:

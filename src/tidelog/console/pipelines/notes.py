@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from tidelog.client.admin import Admin, TransactionDescription
 from tidelog.console.findings.published_queries import PublishedQuery, published_query
+from tidelog.console.listings import listed_groups
 from tidelog.console.replies import EXPECTED_FAILURES
 from tidelog.model.errors import ApiError
 from tidelog.model.ids import TopicPartition
@@ -30,6 +31,8 @@ class PublishedQueries:
     queries: Sequence[PublishedQuery]
     last_ms: Mapping[str, int]
     left_out: int
+    # Brokers that have not answered: queries whose groups they coordinate are missing.
+    silent: tuple[int, ...] = ()
 
 
 async def published_queries(admin: Admin) -> PublishedQueries:
@@ -38,10 +41,9 @@ async def published_queries(admin: Admin) -> PublishedQueries:
     if SPARK_NOTE_TOPIC not in metadata.topics:
         return PublishedQueries(queries=(), last_ms={}, left_out=0)
     # Nobody joins these groups, so they have no protocol.
+    groups = await listed_groups(admin)
     candidates = [
-        group.group_id
-        for group in await admin.list_groups()
-        if not group.protocol_type and group.state.lower() in _WITHOUT_MEMBERS
+        group.group_id for group in groups.found if not group.protocol_type and group.state.lower() in _WITHOUT_MEMBERS
     ][:_MOST_GROUPS]
     committed = await admin.list_offsets_of_groups(candidates, [_NOTES])
     found = [
@@ -52,7 +54,7 @@ async def published_queries(admin: Admin) -> PublishedQueries:
     ]
     shown = found[:MOST_QUERIES]
     last_ms = await _last_transactions(admin, [query.transactional_id for query in shown])
-    return PublishedQueries(queries=shown, last_ms=last_ms, left_out=len(found) - len(shown))
+    return PublishedQueries(queries=shown, last_ms=last_ms, left_out=len(found) - len(shown), silent=groups.silent)
 
 
 async def _last_transactions(admin: Admin, transactional_ids: Collection[str]) -> dict[str, int]:

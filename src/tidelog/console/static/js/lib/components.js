@@ -38,6 +38,11 @@ export function Waiting({ failure, what = 'the cluster' }) {
 // What this cluster does not tell: `what` is left out with a word.
 export const NotTold = ({ children }) => html`<p class="note">${children}</p>`;
 
+// Brokers that have not answered in time: `what` they coordinate is not on the page.
+export const Silent = ({ brokers, what }) => brokers.length > 0 && html`<${NotTold}>${
+  brokers.length === 1 ? `Broker ${brokers[0]} does not answer: the ${what} that it coordinates are left out.`
+    : `Brokers ${brokers.join(', ')} do not answer: the ${what} that they coordinate are left out.`}<//>`;
+
 export const Tag = ({ kind = '', title, children }) => html`<span class=${`tag ${kind}`} title=${title}>${children}</span>`;
 
 export const Time = ({ ms }) => (ms === null || ms === undefined || ms < 0

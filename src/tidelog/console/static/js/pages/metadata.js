@@ -28,7 +28,7 @@ function replicasOf({ leader, voters, observers }) {
   ];
 }
 
-function Quorum({ quorum, log }) {
+function Quorum({ quorum, silent, log }) {
   const begins = log && (log.start === 0 ? '0, its beginning'
     : `${count(log.start)}; what was before is only in a snapshot`);
   return html`<${Card} title="Metadata quorum">
@@ -41,7 +41,8 @@ function Quorum({ quorum, log }) {
   ]} />
     ${quorum
     ? html`<${Table} label="Nodes of the metadata quorum" columns=${REPLICAS} rows=${replicasOf(quorum)} rowKey=${(row) => row.id} />`
-    : html`<${NotTold}>This cluster does not tell about its metadata quorum, or this client may not see it.<//>`}
+    : html`<${NotTold}>${silent ? 'No controller answers.'
+      : 'This cluster does not tell about its metadata quorum, or this client may not see it.'}<//>`}
   <//>`;
 }
 
@@ -145,7 +146,7 @@ export default function Metadata({ query }) {
   const { quorum, log, unavailable } = data;
   return html`<h1>Metadata</h1>
     <${Problem} failure=${failure} />
-    <${Quorum} quorum=${quorum} log=${log} />
+    <${Quorum} quorum=${quorum} silent=${data.quorum_silent} log=${log} />
     ${unavailable ? html`<${Card} title="Records"><${NotTold}>${unavailable}<//><//>` : html`
       <${Controls} query=${query} types=${types} />
       ${offset !== null ? html`<${AtOffset} key=${offset} offset=${offset} log=${log} />`

@@ -44,7 +44,8 @@ function Attention({ findings }) {
     </li>`)}</ul>`;
 }
 
-function Quorum({ quorum }) {
+function Quorum({ quorum, silent }) {
+  if (silent) return html`<${NotTold}>No controller answers.<//>`;
   if (!quorum) return html`<${NotTold}>This cluster does not tell about its metadata quorum.<//>`;
   const voters = quorum.voters.map((voter) => ({ ...voter, role: voter.id === quorum.leader ? 'leader' : 'follower' }));
   return html`
@@ -88,5 +89,5 @@ export default function Overview() {
       <//>
     </div>
     <${Card} title="Brokers"><${Table} label="Brokers" columns=${BROKERS} rows=${data.brokers} rowKey=${(row) => row.id} /><//>
-    <${Card} title="Metadata quorum"><${Quorum} quorum=${data.quorum} /><//>`;
+    <${Card} title="Metadata quorum"><${Quorum} quorum=${data.quorum} silent=${data.quorum_silent} /><//>`;
 }

@@ -1,7 +1,7 @@
 // Topics: all of them with their rates, and one of them.
 import { html, useMemo, useState } from '../lib/html.js';
 import { useLive } from '../lib/api.js';
-import { bytes, count, rate } from '../lib/format.js';
+import { NOTHING, bytes, count, rate } from '../lib/format.js';
 import { path, setQuery } from '../lib/router.js';
 import { visible } from '../lib/visible.js';
 import { Card, Problem, Table, Tag, Waiting } from '../lib/components.js';
@@ -18,19 +18,23 @@ const SHOWN = {
   offline: { label: 'with partitions without a leader', keep: (row) => row.offline > 0 },
 };
 
+// Of a topic with partitions whose leader does not answer, only the others are counted.
+const atLeast = (row, text) => (row.silent > 0 && text !== NOTHING ? `≥ ${text}` : text);
+
 const COLUMNS = [
   {
     key: 'name', label: 'Topic', value: (row) => row.name,
     show: (row) => html`<a href=${path('topics', row.name)}>${row.name}</a>
       ${row.internal && html` <${Tag}>internal<//>`}
       ${row.offline > 0 && html` <${Tag} kind="bad">${count(row.offline)} without leader<//>`}
+      ${row.silent > 0 && html` <${Tag} kind="bad" title="Their leader does not answer, so offsets and sizes are those of the others">${count(row.silent)} silent<//>`}
       ${row.under_replicated > 0 && html` <${Tag} kind="warn">${count(row.under_replicated)} under-replicated<//>`}`,
   },
   { key: 'partitions', label: 'Partitions', value: (row) => row.partitions, show: (row) => count(row.partitions), number: true },
   { key: 'replication', label: 'Replicas', value: (row) => row.replication, number: true },
-  { key: 'offsets', label: 'Offsets', value: (row) => row.offsets, show: (row) => count(row.offsets), number: true },
+  { key: 'offsets', label: 'Offsets', value: (row) => row.offsets, show: (row) => atLeast(row, count(row.offsets)), number: true },
   { key: 'rate', label: 'Written', value: (row) => row.rate, show: (row) => rate(row.rate), number: true },
-  { key: 'size', label: 'Size', value: (row) => row.size, show: (row) => bytes(row.size), number: true },
+  { key: 'size', label: 'Size', value: (row) => row.size, show: (row) => atLeast(row, bytes(row.size)), number: true },
   {
     key: 'lag', label: 'Lag', value: (row) => row.lag?.records, number: true,
     show: (row) => (row.lag ? html`<div><${Lag} lag=${row.lag} /><span class="lag-notes">

@@ -4,7 +4,7 @@ import { useLive } from '../lib/api.js';
 import { count, duration, plural } from '../lib/format.js';
 import { path, setQuery } from '../lib/router.js';
 import { visible } from '../lib/visible.js';
-import { Card, NameSearch, NotTold, Problem, Table, Tag, Waiting } from '../lib/components.js';
+import { Card, NameSearch, NotTold, Problem, Silent, Table, Tag, Waiting } from '../lib/components.js';
 import { Hanging } from './hanging.js';
 import { HoldingBack } from './holding_back.js';
 import { Transaction } from './transaction.js';
@@ -52,7 +52,7 @@ function Holding({ data }) {
     : html`<ul class="holding">${data.holding.map((holding) => html`
       <li key=${holding.producer_id}><${HoldingBack} holding=${holding} nowMs=${data.now_ms} /></li>`)}</ul>`}
     ${data.holding_left_out > 0 && html`<${NotTold}>${plural(data.holding_left_out, 'more transaction holds', 'more transactions hold')} partitions back, for a shorter time.<//>`}
-    ${!data.groups_told && html`<${NotTold}>Not all groups may be seen by this client, so more of them may wait.<//>`}
+    ${!data.groups_told && html`<${NotTold}>Not all groups are told to this client, so more of them may wait.<//>`}
     ${data.partitions_left_out > 0 && html`<${NotTold}>${plural(data.partitions_left_out, 'partition', 'partitions')} of open transactions are not looked at.<//>`}
     ${data.partitions_unknown.length > 0 && html`<${NotTold}>These partitions do not tell about their producers: ${data.partitions_unknown.slice(0, 10).map(visible).join(', ')}${
   data.partitions_unknown.length > 10 ? ` and ${count(data.partitions_unknown.length - 10)} more` : ''}.<//>`}`;
@@ -72,6 +72,7 @@ function Transactions({ query, session }) {
         ${Object.entries(SHOWN).map(([key, { label }]) => html`<option key=${key} value=${key}>${label}</option>`)}</select></label>`}>
       ${(data.left_out > 0 || query.named) && html`<${NameSearch} label="Id contains" named=${query.named ?? ''} />`}
       ${data.left_out > 0 && html`<${NotTold}>There are more transactional ids than this page shows: ${count(data.left_out)} are left out, those with an open transaction last. Search for a part of their names.<//>`}
+      <${Silent} brokers=${data.silent} what="transactional ids" />
       <${Table} label="Transactional ids" columns=${table} rows=${rows} rowKey=${(row) => row.id}
         empty="There are no transactional ids of this kind: nobody uses transactions, or their ids have expired." />
     <//>`}

@@ -1,0 +1,60 @@
+"""Groups and transactional ids of all coordinators, as far as they answer.
+
+Each broker knows those that it coordinates and nothing of the others. One that is silent leaves a hole in the list,
+which pages tell, instead of keeping the whole list from people who want to know what the others do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from operator import attrgetter
+from typing import Generic, TypeVar
+
+from tidelog.client.admin import Admin, GroupListing, TransactionListing
+from tidelog.client.admin.transactions import ANY_DURATION
+from tidelog.client.errors import ApiTimeout
+from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.model.lazy_dataclasses import dataclass
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed(Generic[T]):
+    """`silent` are the brokers that have not answered."""
+
+    found: list[T]
+    silent: tuple[int, ...]
+
+
+async def listed_groups(admin: Admin) -> Listed[GroupListing]:
+    """By name. Raises ApiError where groups may not be seen, and ApiTimeout where no broker answers."""
+    answers = await admin.list_groups_by_broker()
+    listed = _listed(answers)
+    listed.found.sort(key=attrgetter("group_id"))
+    return listed
+
+
+async def listed_transactions(
+    admin: Admin, *, producer_ids: Collection[int] = (), longer_than_ms: int = ANY_DURATION
+) -> Listed[TransactionListing]:
+    """By transactional id; raises what `listed_groups` raises."""
+    answers = await admin.list_transactions_by_broker(producer_ids=producer_ids, longer_than_ms=longer_than_ms)
+    listed = _listed(answers)
+    listed.found.sort(key=attrgetter("transactional_id"))
+    return listed
+
+
+def _listed(answers: Mapping[int, list[T] | ApiError]) -> Listed[T]:
+    found: list[T] = []
+    silent: list[int] = []
+    for node, answer in answers.items():
+        if not isinstance(answer, ApiError):
+            found.extend(answer)
+        elif answer.code is ErrorCode.REQUEST_TIMED_OUT:
+            silent.append(node)
+        else:
+            raise answer
+    if silent and len(silent) == len(answers):
+        raise ApiTimeout(f"no broker has answered: {answers[silent[0]]}")
+    return Listed(found=found, silent=tuple(silent))
