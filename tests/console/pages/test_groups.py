@@ -207,10 +207,10 @@ async def test_what_a_share_group_does_not_tell_is_left_out(
     """Of Apache Kafka: it is not described, and OffsetFetch knows nothing of it."""
     share = GroupListing(group_id="sharers", protocol_type="share", state="Stable", kind="Share", coordinator=1)
 
-    async def list_groups(_: Admin) -> list[GroupListing]:
-        return [share]
+    async def list_groups(_: Admin) -> dict[int, list[GroupListing]]:
+        return {1: [share]}
 
-    monkeypatch.setattr(Admin, "list_groups", list_groups)
+    monkeypatch.setattr(Admin, "list_groups_by_broker", list_groups)
     row = row_of(read(await GroupsReader(parts).read()), "sharers")
     assert (row["kind"], row["members"], row["partitions"], row["lag"]) == ("share", None, None, None)
     shown = read(await GroupReader(parts, "sharers").read())
@@ -349,10 +349,10 @@ async def test_a_lag_that_is_too_large_to_be_counted_is_an_upper_bound(
 
 
 async def test_topics_are_shown_where_groups_may_not_be(parts: ConsoleParts, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def list_groups(_: Admin) -> list[GroupListing]:
+    async def list_groups(_: Admin) -> dict[int, list[GroupListing]]:
         raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "listing groups")
 
-    monkeypatch.setattr(Admin, "list_groups", list_groups)
+    monkeypatch.setattr(Admin, "list_groups_by_broker", list_groups)
     shown = await topics_with_lags(parts)
     assert shown["lags_told"] is False
     assert ORDERS in [row["name"] for row in shown["topics"]]

@@ -194,12 +194,12 @@ async def test_groups_are_not_asked_for_while_nothing_is_held_back(
     parts: ConsoleParts, opened: tidelog.Producer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await opened.commit_transaction()
-    admin = await parts.cluster.admin()
+    admin = await parts.cluster.watcher()
 
     async def forbidden() -> None:
         raise AssertionError("nobody waits")
 
-    monkeypatch.setattr(admin, "list_groups", forbidden)
+    monkeypatch.setattr(admin, "list_groups_by_broker", forbidden)
     reader = TransactionsReader(parts)
 
     async def nothing_is_held() -> None:
@@ -211,12 +211,12 @@ async def test_groups_are_not_asked_for_while_nothing_is_held_back(
 async def test_groups_that_may_not_be_seen_are_left_out_with_a_word(
     parts: ConsoleParts, opened: tidelog.Producer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    admin = await parts.cluster.admin()
+    admin = await parts.cluster.watcher()
 
     async def refused() -> None:
         raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "not you")
 
-    monkeypatch.setattr(admin, "list_groups", refused)
+    monkeypatch.setattr(admin, "list_groups_by_broker", refused)
     shown = read(await TransactionsReader(parts).read())
     assert not shown["groups_told"]
     (holding,) = shown["holding"]
@@ -231,7 +231,7 @@ async def test_idle_ids_are_not_described_at_each_reading(
     reader = TransactionsReader(parts)
     first = read(await reader.read())
     assert [row["id"] for row in first["transactions"]] == ["till/1", "idle"], "open ones come first"
-    admin = await parts.cluster.admin()
+    admin = await parts.cluster.watcher()
     described: list[list[str]] = []
     describe = admin.describe_transactions
 
@@ -624,7 +624,7 @@ async def test_producers_of_a_partition_that_is_not_there(parts: ConsoleParts) -
 async def test_a_partition_without_answer_is_left_out_with_a_word(
     parts: ConsoleParts, opened: tidelog.Producer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    admin = await parts.cluster.admin()
+    admin = await parts.cluster.watcher()
     describe = admin.describe_producers
 
     async def one_is_missing(partitions: Any, **options: Any) -> Any:

@@ -445,16 +445,22 @@ class Cluster:
         """Of any broker. While one is silent the others are asked as well, one after the other."""
         connection = await self._any_connection()
         asking = {asyncio.create_task(connection.request(request, expected))}
-        others = [node for node in self._shuffled(self.metadata.brokers) if self.open_connection_to(node) != connection]
+        # Drawn only when somebody is silent.
+        others: list[int] | None = None
         try:
             while True:
-                patience = _SILENT_MS / 1000 if others else None
+                patience = None if others == [] else _SILENT_MS / 1000
                 done, _ = await asyncio.wait(asking, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
                 asking -= done
                 for task in done:
                     if task.exception() is None or not asking:
                         return task.result()
-                if not done:
+                if done:
+                    continue
+                if others is None:
+                    brokers = self._shuffled(self.metadata.brokers)
+                    others = [node for node in brokers if self.open_connection_to(node) != connection]
+                if others:
                     asking.add(asyncio.create_task(self.ask_node(others.pop(), request, expected)))
         finally:
             for task in asking:

@@ -91,6 +91,9 @@ export function Filter({ query, isFiltered }) {
   const id = useId();
   const given = Object.fromEntries(FILTERS.map((name) => [name, query[name] ?? '']));
   const [draft, setDraft] = useState(given);
+  // Whoever has opened it decides when it closes; what filters is always seen.
+  const [shown, setShown] = useState(isFiltered);
+  useEffect(() => { if (isFiltered) setShown(true); }, [isFiltered]);
   useEffect(() => { setDraft(given); }, [JSON.stringify(given)]);
   const change = (changes) => setDraft((before) => ({ ...before, ...changes }));
   const apply = (changes) => setQuery({ ...PLACE, ...changes, at: query.at, older: query.older, order: query.order }, { replace: false });
@@ -99,7 +102,7 @@ export function Filter({ query, isFiltered }) {
     apply(Object.fromEntries(FILTERS.map((name) => [name, draft[name] === 'contains' ? '' : draft[name]])));
   };
   const clear = () => apply(Object.fromEntries(FILTERS.map((name) => [name, ''])));
-  return html`<details class="msg-filter" open=${isFiltered}><summary>Filter${isFiltered && ' (set)'}</summary>
+  return html`<details class="msg-filter" open=${shown} onToggle=${(event) => setShown(event.currentTarget.open)}><summary>Filter${isFiltered && ' (set)'}</summary>
     <form onSubmit=${submit} aria-label="Filter">
       <div role="group" aria-labelledby=${`${id}-key`}><span id=${`${id}-key`}>Key</span>
         <${Compared} name="key" draft=${draft} change=${change} label="key" /></div>
