@@ -127,6 +127,8 @@ def test_a_page_says_that_its_console_has_ended_and_goes_on_when_it_is_back(
     page_faults.allow("net::ERR_INCOMPLETE_CHUNKED_ENCODING")
     page_faults.allow("net::ERR_CONNECTION_RESET")
     page_faults.allow("net::ERR_EMPTY_RESPONSE")
+    # A console that is ending answers so for as long as it still listens.
+    page_faults.allow("/live: 503")
     port = str(free_port())
     command = (tidelog_command(), "console", "-b", one_node.bootstrap_servers, "--port", port)
     process = ConsoleProcess(command, tmp_path / "console")

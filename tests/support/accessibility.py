@@ -126,7 +126,7 @@ def tab_order(page: Page, scope: str = "body") -> TabOrder:
             page.keyboard.press("Tab")
         for place, not_seen in page.evaluate("window.focused.splice(0)"):
             if reached and place == reached[0] != reached[-1]:
-                return TabOrder(controls, reached, unseen)
+                return TabOrder(controls, _from_the_top(reached), unseen)
             if place in reached[-1:]:
                 # Another part of the same control, which the browser draws.
                 continue
@@ -134,4 +134,10 @@ def tab_order(page: Page, scope: str = "body") -> TabOrder:
                 reached.append(place)
             if not_seen:
                 unseen.append(not_seen)
-    return TabOrder(controls, reached, unseen)
+    return TabOrder(controls, _from_the_top(reached), unseen)
+
+
+def _from_the_top(reached: list[int]) -> list[int]:
+    """Tab goes round and round, and begins where the focus was: a page that was gone through before is in its middle."""
+    first = reached.index(min(reached)) if reached else 0
+    return reached[first:] + reached[:first]
