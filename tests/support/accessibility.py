@@ -138,6 +138,6 @@ def tab_order(page: Page, scope: str = "body") -> TabOrder:
 
 
 def _from_the_top(reached: list[int]) -> list[int]:
-    """Tab goes round and round, and begins where the focus was: a page that was gone through before is in its middle."""
+    """Tab goes round and round, and begins where the focus was: on a page that was gone through, in its middle."""
     first = reached.index(min(reached)) if reached else 0
     return reached[first:] + reached[:first]
