@@ -47,7 +47,13 @@ class MemoryLogs:
         return self._from(partition, 0)
 
     async def page(
-        self, partition: TopicPartition, offset: int, *, max_entries: int = 100, max_bytes: int = 1 << 20
+        self,
+        partition: TopicPartition,
+        offset: int,
+        *,
+        max_entries: int = 100,
+        max_bytes: int = 1 << 20,
+        max_unpacked_bytes: int = 1 << 25,
     ) -> LogPage:
         self.pages += 1
         found: list[Entry] = []

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from support.eventually import eventually
@@ -10,6 +12,7 @@ from support.eventually import eventually
 import tidelog
 from tidelog.client.admin import Admin
 from tidelog.client.browsing import ControlEntry, Entry, LogBrowser, RecordEntry, TransactionOutcome
+from tidelog.client.browsing import browser as browser_module
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
 
@@ -100,6 +103,32 @@ async def test_pages_follow_each_other(admin: Admin, servers: str, unique: str) 
         assert page.log_start_offset == 20
     beyond = await browser.page(partition, 1_000)
     assert (beyond.entries, beyond.next_offset) == ((), 25)
+
+
+async def test_what_unpacks_to_much_is_read_page_by_page_and_off_the_loop(
+    admin: Admin, servers: str, unique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await admin.create_topic(unique, partitions=1)
+    partition = TopicPartition(unique, 0)
+    async with tidelog.Producer(bootstrap_servers=servers, compression_type="gzip", linger_ms=0) as producer:
+        for _ in range(4):
+            await (await producer.send(unique, bytes(900_000), partition=0))
+    threads: list[threading.Thread] = []
+    decode = vars(browser_module)["entries_of"]
+
+    def noting(*arguments: Any, **named: Any) -> Any:
+        threads.append(threading.current_thread())
+        return decode(*arguments, **named)
+
+    monkeypatch.setattr(browser_module, "entries_of", noting)
+    found = []
+    position = 0
+    while position < 4:
+        page = await LogBrowser(admin).page(partition, position, max_unpacked_bytes=2_000_000)
+        found.append([entry.offset for entry in page.entries])
+        position = page.next_offset
+    assert found == [[0, 1], [2, 3]]
+    assert threading.main_thread() not in threads
 
 
 async def test_what_is_not_there_is_said(admin: Admin, unique: str) -> None:

@@ -10,6 +10,7 @@ from support.eventually import eventually
 import tidelog
 from tidelog.client.admin import Admin
 from tidelog.client.browsing import LogBrowser, OutlineRun, RunKind
+from tidelog.client.browsing.batch_records import LARGEST_BATCH_BYTES
 from tidelog.client.browsing.outline import runs_of
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
@@ -155,3 +156,23 @@ async def test_an_offset_that_is_not_there_and_a_topic_that_is_not_there(admin: 
     found = await LogBrowser(admin).outline({here: 5, gone: 0})
     codes = {partition: one.code for partition, one in found.items() if isinstance(one, ApiError)}
     assert codes == {here: ErrorCode.OFFSET_OUT_OF_RANGE, gone: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+
+
+def test_batches_with_holes_are_unpacked_within_bounds() -> None:
+    """Too large ones count as records, as damaged ones do, and an outline ends when enough was unpacked."""
+
+    def with_hole(offset: int, size: int) -> bytes:
+        whole = encode_batch(
+            [(0, None, bytes(size), ()), (0, None, b"", ()), (0, None, b"", ())],
+            base_offset=offset,
+            compression=Compression.ZSTD,
+        )
+        records = decode_batch(whole)
+        return encode_retained(parse_header(whole), [records[0], records[2]])
+
+    data = with_hole(0, LARGEST_BATCH_BYTES) + with_hole(3, 100)
+    assert runs_of(data, 0) == ((OutlineRun(0, 2, RunKind.RECORDS),), 3)
+    data = b"".join(with_hole(3 * number, 5 << 20) for number in range(10))
+    runs, following = runs_of(data, 0)
+    assert following == 21
+    assert [run.kind for run in runs[:3]] == [RunKind.RECORDS, RunKind.GAP, RunKind.RECORDS]

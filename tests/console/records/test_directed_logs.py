@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from typing import cast
 
 from hypothesis import given
 from hypothesis import strategies as st
 from support.log_entries import marker_entry, record_entry
 from support.memory_log import MemoryLogs
 
-from tidelog.client.browsing import Entry, Gap
+from tidelog.client.browsing import Entry, Gap, LogBrowser, LogPage, RecordEntry, Unreadable
+from tidelog.client.browsing.page import end_of
+from tidelog.client.browsing.page import entries_of as entries_of_page
 from tidelog.console.records.directed_logs import DirectedLog, NewerLog, OlderLog, last_offset_of
 from tidelog.model.ids import TopicPartition
+from tidelog.records.batch import iterate_headers, parse_header
+from tidelog.records.compression import Compression
+from tidelog.records.record import decode_batch, encode_batch, encode_retained
 
 ORDERS = TopicPartition("orders", 0)
 PAGE_BYTES = 2000
@@ -122,3 +128,84 @@ async def test_time_is_that_of_the_next_entry_that_has_one() -> None:
         times.append(log.head_time())
         log.entries.popleft()
     assert times == [70, 70, 90, 90]
+
+
+async def test_what_cannot_be_read_is_there_once_both_ways() -> None:
+    damaged = Unreadable(offset=20, last_offset=4000, reason="torn")
+    logs = MemoryLogs({0: [*map(record_entry, range(20)), damaged, *map(record_entry, range(4001, 4100))]})
+    assert await newer(logs) == logs.all(0)
+    assert await older(logs, 4100) == logs.all(0)
+    (last, *_) = (await older(logs, 3000))[::-1]
+    assert last == Unreadable(offset=20, last_offset=2999, reason="torn"), "it ends at the position"
+    assert (await older(logs, 4100, 3000))[0] == damaged
+
+
+class PackedLog:
+    """Batches as `LogBrowser` fetches them: whole ones from an offset on, one at least."""
+
+    def __init__(self, *batches: bytes) -> None:
+        self._batches = batches
+        self.end = end_of(b"".join(batches), 0)
+
+    @property
+    def browser(self) -> LogBrowser:
+        return cast(LogBrowser, self)
+
+    async def page(
+        self, partition: TopicPartition, offset: int, *, max_entries: int, max_bytes: int, max_unpacked_bytes: int
+    ) -> LogPage:
+        data = b""
+        for batch in self._batches:
+            ((_, header),) = iterate_headers(batch)
+            if header.next_offset > offset and (not data or len(data) + len(batch) <= max_bytes):
+                data += batch
+        entries, following = entries_of_page(
+            data,
+            offset=offset,
+            aborted=(),
+            open_since={},
+            last_stable_offset=self.end,
+            max_entries=max_entries,
+            max_unpacked_bytes=max_unpacked_bytes,
+        )
+        return LogPage(
+            entries=tuple(entries),
+            next_offset=following,
+            log_start_offset=0,
+            last_stable_offset=self.end,
+            high_watermark=self.end,
+        )
+
+
+def packed(offset: int, sizes: list[int]) -> bytes:
+    return encode_batch(
+        [(0, None, bytes(size), ()) for size in sizes], base_offset=offset, compression=Compression.ZSTD
+    )
+
+
+async def test_what_unpacks_to_much_is_read_in_parts_both_ways() -> None:
+    whole = packed(30_010, [10, 2 << 20, 10, 2 << 20])
+    torn = bytearray(packed(30_014, [1, 2, 3]))
+    torn[-1] ^= 1
+    log = PackedLog(
+        packed(0, [10] * 30_000),
+        packed(30_000, [1 << 20] * 5),
+        packed(30_005, [33 << 20]),
+        packed(30_006, [3 << 20]),
+        encode_retained(parse_header(whole), decode_batch(whole)[::2]),
+        bytes(torn),
+        packed(30_017, [1] * 100),
+    )
+    there = await entries_of(NewerLog(log.browser, ORDERS, 0, PAGE_BYTES, unpacked_bytes=1 << 20))
+    back = await entries_of(OlderLog(log.browser, ORDERS, log.end, PAGE_BYTES, start=0, unpacked_bytes=1 << 20))
+    assert joined(back[::-1]) == joined(there)
+    offsets = [each for entry in there for each in range(entry.offset, last_offset_of(entry) + 1)]
+    assert offsets == list(range(log.end))
+    others = [entry for entry in there if not isinstance(entry, RecordEntry)]
+    assert [(type(entry), entry.offset) for entry in others] == [
+        (Unreadable, 30_005),
+        (Gap, 30_007),
+        (Gap, 30_011),
+        (Gap, 30_013),
+        (Unreadable, 30_014),
+    ]

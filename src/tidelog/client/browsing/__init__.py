@@ -1,6 +1,7 @@
 """Looking at a partition's log as it is: also at what readers never get to see. And at the metadata log.
 
 browser.py       `LogBrowser`: reads a page of a log, or its outline
+batch_records.py the records of a batch, unpacked and decoded within bounds. No I/O
 page.py          what a page shows: records, control records, gaps, what cannot be read. No I/O
 outline.py       which offsets are records, control records, or nothing: for those who count. No I/O
 outcomes.py      how the transaction of a record has ended. No I/O
@@ -16,9 +17,18 @@ from tidelog.client.browsing.metadata_log import MetadataLog, MetadataLogUnavail
 from tidelog.client.browsing.metadata_page import MetadataEntry
 from tidelog.client.browsing.outcomes import TransactionOutcome
 from tidelog.client.browsing.outline import LogOutline, OutlineRun, RunKind
-from tidelog.client.browsing.page import ControlEntry, Entry, Gap, LogPage, RecordEntry, Unreadable
+from tidelog.client.browsing.page import (
+    PAGE_UNPACKED_BYTES,
+    ControlEntry,
+    Entry,
+    Gap,
+    LogPage,
+    RecordEntry,
+    Unreadable,
+)
 
 __all__ = [
+    "PAGE_UNPACKED_BYTES",
     "ControlEntry",
     "Entry",
     "Gap",

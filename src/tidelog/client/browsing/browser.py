@@ -3,17 +3,22 @@
 Two kinds of Fetch make up a page. Up to the last stable offset it is a read_committed one, because only its answer
 lists the aborted transactions. From there to the high watermark it is a read_uncommitted one. The client needs Read
 and Describe on the topic, as a consumer does.
+
+Pages are made on a thread of their own, one at a time, so that neither the loop nor memory suffers from what a few
+kilobytes can unpack to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+import asyncio
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple, TypeVar
 
 from tidelog.client.admin import Admin
 from tidelog.client.browsing.outcomes import AbortedRange
 from tidelog.client.browsing.outline import LogOutline, runs_of
-from tidelog.client.browsing.page import LogPage, end_of, entries_of
+from tidelog.client.browsing.page import PAGE_UNPACKED_BYTES, LogPage, end_of, entries_of
 from tidelog.client.cluster.metadata import ClusterMetadata
 from tidelog.client.cluster.routing import ask_leaders
 from tidelog.client.errors import outcome, raise_any, raise_for_code
@@ -29,6 +34,9 @@ _READ_UNCOMMITTED = 0
 _READ_COMMITTED = 1
 # Up to this version a Fetch request names topics; from the next on it has their ids.
 _NAMED_TOPICS = 12
+_DECODING = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tidelog-log-pages")
+
+T = TypeVar("T")
 
 
 class _Fetched(NamedTuple):
@@ -47,12 +55,19 @@ class LogBrowser:
         self._cluster = admin.cluster
 
     async def page(
-        self, partition: TopicPartition, offset: int, *, max_entries: int = 100, max_bytes: int = 1 << 20
+        self,
+        partition: TopicPartition,
+        offset: int,
+        *,
+        max_entries: int = 100,
+        max_bytes: int = 1 << 20,
+        max_unpacked_bytes: int = PAGE_UNPACKED_BYTES,
     ) -> LogPage:
         """Up to `max_entries` entries from `offset` on. An offset that is no longer there stands for the first one that
         is, one that is not there yet for the end.
 
-        `max_bytes` bounds what is fetched, but a single batch is always fetched whole. Raises ApiError.
+        `max_bytes` bounds what is fetched, but a single batch is always fetched whole. `max_unpacked_bytes` bounds what
+        that is decompressed to, but there is one entry in any case if anything is left of the log. Raises ApiError.
         """
         first = await self._fetch(partition, offset, _READ_COMMITTED, max_bytes)
         if first is None:
@@ -68,13 +83,20 @@ class LogBrowser:
             if end >= stable and len(data) < max_bytes:
                 rest = await self._fetch(partition, end, _READ_UNCOMMITTED, max_bytes - len(data))
                 data += rest.data if rest is not None else b""
-        entries, next_offset = entries_of(
-            data, offset=offset, aborted=first.aborted, open_since=open_since, last_stable_offset=stable
+        aborted = first.aborted
+        entries, next_offset = await _decoded(
+            lambda: entries_of(
+                data,
+                offset=offset,
+                aborted=aborted,
+                open_since=open_since,
+                last_stable_offset=stable,
+                max_entries=max_entries,
+                max_unpacked_bytes=max_unpacked_bytes,
+            )
         )
-        if len(entries) > max_entries:
-            next_offset = entries[max_entries].offset
         return LogPage(
-            entries=tuple(entries[:max_entries]),
+            entries=tuple(entries),
             next_offset=next_offset,
             log_start_offset=first.log_start_offset,
             last_stable_offset=stable,
@@ -104,10 +126,12 @@ class LogBrowser:
             timeout_ms=timeout_ms,
             metadata=metadata,
         )
-        return {
-            partition: answer if isinstance(answer, ApiError) else _outline(answer, offsets[partition])
-            for partition, answer in answers.items()
-        }
+        return await _decoded(
+            lambda: {
+                partition: answer if isinstance(answer, ApiError) else _outline(answer, offsets[partition])
+                for partition, answer in answers.items()
+            }
+        )
 
     async def _nearest(self, partition: TopicPartition, offset: int) -> int:
         start = raise_any(await self._admin.list_offsets({partition: EARLIEST}))[partition].offset
@@ -191,6 +215,10 @@ class LogBrowser:
             return answers
 
         return await ask_leaders(self._cluster, what, offsets, ask, timeout_ms=timeout_ms, metadata=metadata)
+
+
+async def _decoded(decode: Callable[[], T]) -> T:
+    return await asyncio.get_running_loop().run_in_executor(_DECODING, decode)
 
 
 def _fetched(entry: PartitionData) -> _Fetched:

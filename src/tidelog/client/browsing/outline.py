@@ -10,10 +10,13 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import NamedTuple
 
+from tidelog.client.browsing.batch_records import LARGEST_BATCH_BYTES, payload_of, records_of
 from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.records.batch import CURRENT_MAGIC, BatchHeader, Buffer, CorruptBatch, iterate_headers
 from tidelog.records.control import read_end_transaction_marker
-from tidelog.records.record import decode_records, read_payload
+
+# Of the batches of one outline; it ends behind the one that goes beyond this.
+_MOST_UNPACKED_BYTES = 32 << 20
 
 
 class RunKind(Enum):
@@ -72,36 +75,64 @@ def _append(runs: list[OutlineRun], run: OutlineRun) -> None:
 
 
 def _found(data: memoryview) -> Iterator[OutlineRun]:
+    unpacked = 0
     try:
         for position, header in iterate_headers(data):
-            if header.magic != CURRENT_MAGIC:
+            if header.magic != CURRENT_MAGIC or unpacked >= _MOST_UNPACKED_BYTES:
                 return
-            yield from _runs_of_batch(header, data[position : position + header.size])
+            batch = data[position : position + header.size]
+            if _has_holes(header):
+                payload = _unpacked(header, batch)
+                unpacked += LARGEST_BATCH_BYTES if payload is None else len(payload)
+                yield from _runs_beside_holes(header, payload)
+            else:
+                yield _run_of_batch(header, batch)
     except CorruptBatch:
         # Where it begins is known, but not how far it goes.
         return
 
 
-def _runs_of_batch(header: BatchHeader, batch: memoryview) -> Iterator[OutlineRun]:
-    first, last = header.base_offset, header.last_offset
-    producer_id = header.producer_id if header.is_transactional else None
+def _has_holes(header: BatchHeader) -> bool:
+    count = header.last_offset - header.base_offset + 1
+    return not header.is_control and header.record_count not in (0, count)
+
+
+def _run_of_batch(header: BatchHeader, batch: memoryview) -> OutlineRun:
+    producer_id = _producer_of(header)
     if header.record_count == 0:
         # Compaction keeps the last batch of a producer, without its records.
-        yield OutlineRun(first, last, RunKind.GAP)
-    elif header.is_control:
-        yield OutlineRun(first, last, _control_kind(header, batch), producer_id)
-    elif header.record_count == last - first + 1:
-        yield OutlineRun(first, last, RunKind.RECORDS, producer_id)
-    else:
-        try:
-            records = decode_records(header, read_payload(header, batch))
-        except CorruptBatch:
-            yield OutlineRun(first, last, RunKind.RECORDS, producer_id)
-            return
-        for record in records:
-            yield OutlineRun(record.offset, record.offset, RunKind.RECORDS, producer_id)
-        if records[-1].offset < last:
-            yield OutlineRun(records[-1].offset + 1, last, RunKind.GAP)
+        return OutlineRun(header.base_offset, header.last_offset, RunKind.GAP)
+    kind = _control_kind(header, batch) if header.is_control else RunKind.RECORDS
+    return OutlineRun(header.base_offset, header.last_offset, kind, producer_id)
+
+
+def _producer_of(header: BatchHeader) -> int | None:
+    return header.producer_id if header.is_transactional else None
+
+
+def _unpacked(header: BatchHeader, batch: memoryview) -> bytes | None:
+    """None of a batch that is damaged, or too large."""
+    try:
+        return payload_of(header, batch)
+    except CorruptBatch:
+        return None
+
+
+def _runs_beside_holes(header: BatchHeader, payload: bytes | None) -> Iterator[OutlineRun]:
+    following, last = header.base_offset, header.last_offset
+    producer_id = _producer_of(header)
+    rest = RunKind.GAP
+    try:
+        for part in records_of(header, payload) if payload is not None else ():
+            for record in part:
+                yield OutlineRun(record.offset, record.offset, RunKind.RECORDS, producer_id)
+            following = part[-1].offset + 1
+    except CorruptBatch:
+        rest = RunKind.RECORDS
+    if payload is None:
+        rest = RunKind.RECORDS
+    if following <= last:
+        yield OutlineRun(following, last, rest, producer_id if rest is RunKind.RECORDS else None)
 
 
 def _control_kind(header: BatchHeader, batch: memoryview) -> RunKind:

@@ -2,17 +2,40 @@
 
 A gap is a run of offsets that no batch has: compaction has removed them, or a transaction's offsets were never used.
 Gaps are part of the page, so that every offset of its range is accounted for.
+
+Batches are unpacked one after the other, and only until the page is full: what they unpack to may be a thousand times
+as large as what was fetched.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
+from tidelog.client.browsing.batch_records import LARGEST_BATCH_BYTES, payload_of, records_of
 from tidelog.client.browsing.outcomes import AbortedRange, Marker, Outcomes, TransactionOutcome
 from tidelog.model.lazy_dataclasses import dataclass
-from tidelog.records.batch import SEQUENCE_MODULUS, BatchHeader, Buffer, CorruptBatch, iterate_headers
-from tidelog.records.control import EndTransactionMarker, QuorumControl, decode_control_record
-from tidelog.records.record import Header, Record, decode_records, read_payload
+from tidelog.records.batch import (
+    SEQUENCE_MODULUS,
+    BatchHeader,
+    Buffer,
+    CorruptBatch,
+    compute_crc,
+    iterate_headers,
+)
+from tidelog.records.control import (
+    EndTransactionMarker,
+    QuorumControl,
+    decode_control_record,
+    read_end_transaction_marker,
+)
+from tidelog.records.record import Header, Record
+
+# Of what a page unpacks, and of what it holds then. It ends with the batch that goes beyond the one, and before the
+# entry that would go beyond the other, but has one entry at least.
+PAGE_UNPACKED_BYTES = 32 << 20
+# About what an entry and a header take beside the bytes that are in them.
+_ENTRY_BYTES = 300
+_HEADER_BYTES = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,14 +102,6 @@ class LogPage:
     high_watermark: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Batch:
-    header: BatchHeader
-    # None of a batch that cannot be read.
-    records: tuple[Record, ...] | None
-    problem: str = ""
-
-
 def entries_of(
     data: Buffer,
     *,
@@ -94,37 +109,93 @@ def entries_of(
     aborted: Collection[AbortedRange],
     open_since: Mapping[int, int],
     last_stable_offset: int,
+    max_entries: int,
+    max_unpacked_bytes: int = PAGE_UNPACKED_BYTES,
 ) -> tuple[list[Entry], int]:
-    """What is in these batches from `offset` on, and the offset behind it."""
-    batches, damage = _batches(data)
+    """What is in these batches from `offset` on, as far as it fits on a page, and the offset behind it."""
+    view = memoryview(data)
+    headers, damage = _headers(view)
+    page = _Page(offset, max_entries, max_unpacked_bytes)
     outcomes = Outcomes(
-        markers=[marker for batch in batches for marker in _markers(batch)],
+        markers=[
+            marker
+            for position, header in headers
+            for marker in _markers(header, view[position : position + header.size])
+        ],
         aborted=aborted,
         open_since=open_since,
         last_stable_offset=last_stable_offset,
     )
-    entries: list[Entry] = []
-    # Every offset before it is accounted for.
-    position = offset
-    for batch in batches:
-        for entry in _entries_of_batch(batch, outcomes):
-            last = entry.last_offset if isinstance(entry, Unreadable) else entry.offset
-            if last < position:
-                continue
-            if entry.offset > position:
-                entries.append(Gap(offset=position, last_offset=entry.offset - 1))
-            entries.append(entry)
-            position = last + 1
-    end = max((batch.header.next_offset for batch in batches), default=offset)
-    if position < end:
-        # The records at the end of the last batch are gone.
-        entries.append(Gap(offset=position, last_offset=end - 1))
-        position = end
-    if damage is not None:
-        # How far it goes is unknown; the next page may begin behind it.
-        entries.append(Unreadable(offset=position, last_offset=position, reason=damage))
-        position += 1
-    return entries, position
+    # Behind the batches that were gone through.
+    end = offset
+    for position, header in headers:
+        if header.next_offset <= page.position:
+            continue
+        if not page.has_room:
+            break
+        for entry in _entries_of_batch(header, view[position : position + header.size], outcomes, page):
+            if not page.add(entry):
+                return page.entries, page.position
+        end = max(end, header.next_offset)
+    else:
+        if page.fill_gap(end) and damage is not None:
+            # How far it goes is unknown; the next page may begin behind it.
+            page.add(Unreadable(offset=page.position, last_offset=page.position, reason=damage))
+        return page.entries, page.position
+    page.fill_gap(end)
+    return page.entries, page.position
+
+
+class _Page:
+    """What is on it so far. `position` is the first offset that is not accounted for."""
+
+    def __init__(self, offset: int, max_entries: int, max_unpacked_bytes: int) -> None:
+        self.entries: list[Entry] = []
+        self.position = offset
+        self._max_entries = max_entries
+        self._max_bytes = max_unpacked_bytes
+        # Of the entries, and of the batches that they come from.
+        self._held_bytes = 0
+        self._unpacked_bytes = 0
+
+    @property
+    def has_room(self) -> bool:
+        return len(self.entries) < self._max_entries and max(self._held_bytes, self._unpacked_bytes) < self._max_bytes
+
+    def note_unpacked(self, size: int) -> None:
+        self._unpacked_bytes += size
+
+    def add(self, entry: RecordEntry | ControlEntry | Unreadable) -> bool:
+        """Whether it is on the page, or before it; with the gap in front of it, which may be all that fits."""
+        last = entry.last_offset if isinstance(entry, Unreadable) else entry.offset
+        if last < self.position:
+            return True
+        if not self.fill_gap(entry.offset) or len(self.entries) >= self._max_entries:
+            return False
+        size = _held_bytes(entry)
+        if self.entries and self._held_bytes + size > self._max_bytes:
+            return False
+        self.entries.append(entry)
+        self._held_bytes += size
+        self.position = last + 1
+        return True
+
+    def fill_gap(self, end: int) -> bool:
+        """Nothing is between the position and `end`. Whether that is on the page."""
+        if end <= self.position:
+            return True
+        if len(self.entries) >= self._max_entries:
+            return False
+        self.entries.append(Gap(offset=self.position, last_offset=end - 1))
+        self.position = end
+        return True
+
+
+def _held_bytes(entry: RecordEntry | ControlEntry | Unreadable) -> int:
+    if not isinstance(entry, RecordEntry):
+        return _ENTRY_BYTES
+    headers = sum(_HEADER_BYTES + len(name) + len(value or b"") for name, value in entry.headers)
+    return _ENTRY_BYTES + len(entry.key or b"") + len(entry.value or b"") + headers
 
 
 def end_of(data: Buffer, offset: int) -> int:
@@ -143,43 +214,46 @@ def _headers(data: Buffer) -> tuple[list[tuple[int, BatchHeader]], str | None]:
     return found, None
 
 
-def _batches(data: Buffer) -> tuple[list[_Batch], str | None]:
-    view = memoryview(data)
-    headers, damage = _headers(view)
-    batches: list[_Batch] = []
-    for position, header in headers:
-        try:
-            records = decode_records(header, read_payload(header, view[position : position + header.size]))
-        except CorruptBatch as error:
-            batches.append(_Batch(header=header, records=None, problem=str(error)))
-        else:
-            batches.append(_Batch(header=header, records=tuple(records)))
-    return batches, damage
-
-
-def _markers(batch: _Batch) -> Iterator[Marker]:
-    header = batch.header
-    if not (header.is_control and header.is_transactional):
+def _markers(header: BatchHeader, data: memoryview) -> Iterator[Marker]:
+    """The end of a transaction, if this is one. It decides about records on the page even if it is not on it."""
+    if not (header.is_control and header.is_transactional) or _is_damaged(header, data):
         return
-    for record in batch.records or ():
-        try:
-            control = decode_control_record(record.key, record.value)
-        except CorruptBatch:
-            continue
-        if isinstance(control, EndTransactionMarker):
-            yield Marker(record.offset, header.producer_id, control.commit)
-
-
-def _entries_of_batch(batch: _Batch, outcomes: Outcomes) -> Iterator[RecordEntry | ControlEntry | Unreadable]:
-    header = batch.header
-    if batch.records is None:
-        yield Unreadable(offset=header.base_offset, last_offset=header.last_offset, reason=batch.problem)
+    try:
+        marker = read_end_transaction_marker(data)
+    except CorruptBatch:
         return
-    for record in batch.records:
-        if header.is_control:
-            yield _control_entry(header, record)
-        else:
-            yield _record_entry(header, record, outcomes)
+    if marker is not None:
+        yield Marker(header.base_offset, header.producer_id, marker.commit)
+
+
+def _entries_of_batch(
+    header: BatchHeader, batch: memoryview, outcomes: Outcomes, page: _Page
+) -> Iterator[RecordEntry | ControlEntry | Unreadable]:
+    try:
+        payload = payload_of(header, batch)
+    except CorruptBatch as error:
+        if not _is_damaged(header, batch):
+            # It was unpacked, in vain.
+            page.note_unpacked(LARGEST_BATCH_BYTES)
+        yield Unreadable(offset=header.base_offset, last_offset=header.last_offset, reason=str(error))
+        return
+    page.note_unpacked(len(payload))
+    following = header.base_offset
+    try:
+        for part in records_of(header, payload):
+            for record in part:
+                following = record.offset + 1
+                # To make entries of those before the page would cost more than to decode them.
+                if record.offset < page.position:
+                    continue
+                yield _control_entry(header, record) if header.is_control else _record_entry(header, record, outcomes)
+    except CorruptBatch as error:
+        first = min(following, header.last_offset)
+        yield Unreadable(offset=first, last_offset=header.last_offset, reason=str(error))
+
+
+def _is_damaged(header: BatchHeader, batch: memoryview) -> bool:
+    return header.crc != compute_crc(batch)
 
 
 def _record_entry(header: BatchHeader, record: Record, outcomes: Outcomes) -> RecordEntry:

@@ -8,10 +8,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterable
 from dataclasses import replace
 
-from tidelog.client.browsing import ControlEntry, Entry, Gap, LogBrowser, RecordEntry, Unreadable
+from tidelog.client.browsing import (
+    PAGE_UNPACKED_BYTES,
+    ControlEntry,
+    Entry,
+    Gap,
+    LogBrowser,
+    LogPage,
+    RecordEntry,
+    Unreadable,
+)
 from tidelog.model.ids import TopicPartition
 
 # Entries of one read. Batches are decoded as a whole, so what a read does not take of them is decoded in vain.
@@ -26,8 +34,9 @@ _GROWTH = 8
 _LARGEST_GAP_WINDOW = 1 << 40
 # Bytes of the records of a window, in reads: they are packed in a read, and mostly pack well.
 _READS_OF_WINDOW = 8
-# Of a record apart from what is in it.
+# Of a record and of a header, apart from what is in them.
 _RECORD_BYTES = 20
+_HEADER_BYTES = 64
 
 
 def last_offset_of(entry: Entry) -> int:
@@ -38,14 +47,23 @@ def size_of(entry: Entry) -> int:
     """About the bytes of it, unpacked."""
     if not isinstance(entry, RecordEntry):
         return _RECORD_BYTES
-    headers = sum(len(name) + len(value or b"") for name, value in entry.headers)
+    headers = sum(_HEADER_BYTES + len(name) + len(value or b"") for name, value in entry.headers)
     return _RECORD_BYTES + len(entry.key or b"") + len(entry.value or b"") + headers
 
 
 class DirectedLog(ABC):
     """`entries` are what was read and not taken yet, in the order in which they are to be taken."""
 
-    def __init__(self, browser: LogBrowser, partition: TopicPartition, position: int, page_bytes: int) -> None:
+    def __init__(
+        self,
+        browser: LogBrowser,
+        partition: TopicPartition,
+        position: int,
+        page_bytes: int,
+        *,
+        unpacked_bytes: int = PAGE_UNPACKED_BYTES,
+    ) -> None:
+        """`page_bytes` are fetched at once; what they unpack to is held until it is taken."""
         self.number = partition.partition
         self.entries: deque[Entry] = deque()
         # Nothing more comes behind the entries.
@@ -55,6 +73,7 @@ class DirectedLog(ABC):
         self._partition = partition
         self._position = position
         self._page_bytes = page_bytes
+        self._unpacked_bytes = unpacked_bytes
         self._time: int | None = None
 
     @property
@@ -76,8 +95,16 @@ class DirectedLog(ABC):
                 break
         return self._time if self._time is not None else 0
 
-    def _note(self, entries: Iterable[Entry]) -> None:
-        self.read_bytes += sum(map(size_of, entries))
+    async def _page(self, offset: int, max_entries: int, max_bytes: int) -> LogPage:
+        page = await self._browser.page(
+            self._partition,
+            offset,
+            max_entries=max_entries,
+            max_bytes=max_bytes,
+            max_unpacked_bytes=self._unpacked_bytes,
+        )
+        self.read_bytes += sum(map(size_of, page.entries))
+        return page
 
 
 class NewerLog(DirectedLog):
@@ -85,8 +112,7 @@ class NewerLog(DirectedLog):
 
     async def fill(self) -> None:
         size = self._page_bytes if self.read_bytes else self._page_bytes // _FIRST_PART
-        page = await self._browser.page(self._partition, self._position, max_entries=_MOST_ENTRIES, max_bytes=size)
-        self._note(page.entries)
+        page = await self._page(self._position, _MOST_ENTRIES, size)
         self.entries.extend(page.entries)
         self.is_done = page.next_offset <= self._position or page.next_offset >= page.high_watermark
         self._position = page.next_offset
@@ -96,9 +122,16 @@ class OlderLog(DirectedLog):
     """From the entry before a position back to the first one."""
 
     def __init__(
-        self, browser: LogBrowser, partition: TopicPartition, position: int, page_bytes: int, *, start: int
+        self,
+        browser: LogBrowser,
+        partition: TopicPartition,
+        position: int,
+        page_bytes: int,
+        *,
+        start: int,
+        unpacked_bytes: int = PAGE_UNPACKED_BYTES,
     ) -> None:
-        super().__init__(browser, partition, position, page_bytes)
+        super().__init__(browser, partition, position, page_bytes, unpacked_bytes=unpacked_bytes)
         self._start = start
         self._window = _FIRST_WINDOW
         # A larger window before this position holds too much.
@@ -126,9 +159,11 @@ class OlderLog(DirectedLog):
                 found = found[1:]
             else:
                 window = self._next_window(size, self._position - first)
-                self._move_to(first)
+                # A batch that cannot be read may begin before the window.
+                begin = max(self._start, min(first, found[0].offset)) if found else first
+                self._move_to(begin)
                 self._window = window
-                self.is_done = first <= self._start
+                self.is_done = begin <= self._start
             self.entries.extend(reversed(found))
 
     def _can_see_more(self, found: list[Entry]) -> bool:
@@ -145,10 +180,7 @@ class OlderLog(DirectedLog):
         size = 0
         at = first
         while at < self._position:
-            page = await self._browser.page(
-                self._partition, at, max_entries=min(_MOST_ENTRIES, self._position - at), max_bytes=self._page_bytes
-            )
-            self._note(page.entries)
+            page = await self._page(at, min(_MOST_ENTRIES, self._position - at), self._page_bytes)
             size += sum(map(size_of, page.entries))
             found += [self._cut(entry) for entry in page.entries if entry.offset < self._position]
             if page.next_offset <= at:
@@ -163,7 +195,7 @@ class OlderLog(DirectedLog):
         return found, size
 
     def _cut(self, entry: Entry) -> Entry:
-        if isinstance(entry, Gap) and entry.last_offset >= self._position:
+        if isinstance(entry, Gap | Unreadable) and entry.last_offset >= self._position:
             return replace(entry, last_offset=self._position - 1)
         return entry
 

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
-from tidelog.client.browsing import LogBrowser, RecordEntry
+from tidelog.client.browsing import PAGE_UNPACKED_BYTES, LogBrowser, RecordEntry, Unreadable
 from tidelog.console.findings.record_filter import MessageFilter
 from tidelog.console.records.directed_logs import DirectedLog, NewerLog, OlderLog, last_offset_of, size_of
 from tidelog.console.records.filtering import PlacedEntry, RecordTester
@@ -24,10 +24,11 @@ from tidelog.model.ids import TopicPartition
 from tidelog.model.lazy_dataclasses import dataclass
 
 MOST_ROWS = 500
-# Of one read of all partitions, and of one of them; as compressed as they are. A page of a log is decoded in one step,
-# during which the console does nothing else.
+# Of one read of all partitions, and of one of them; as compressed as they are.
 _PAGE_BYTES = 1 << 18
 _LEAST_PAGE_BYTES = 1 << 15
+# And decompressed: all partitions hold what was read and not taken yet.
+_LEAST_UNPACKED_BYTES = 1 << 20
 # Entries that are tested together.
 _TESTED = 500
 _TESTED_BYTES = 4 << 20
@@ -105,7 +106,14 @@ async def read_older(
 ) -> Portion:
     """What is before the positions, the newest first. Raises as `read_newer` does."""
     logs = [
-        OlderLog(browser, TopicPartition(place.topic, each), position, _page_bytes(place), start=place.starts[each])
+        OlderLog(
+            browser,
+            TopicPartition(place.topic, each),
+            position,
+            _page_bytes(place),
+            start=place.starts[each],
+            unpacked_bytes=_unpacked_bytes(place),
+        )
         for each, position in positions.items()
     ]
     reading = PortionReading(logs, place.topic, positions, wanted, bounds or ReadBounds(), newest_first=True)
@@ -125,14 +133,21 @@ def newer_reading(
     browser: LogBrowser, place: ReadPlace, positions: Mapping[int, int], wanted: MessageFilter, bounds: ReadBounds
 ) -> PortionReading:
     logs = [
-        NewerLog(browser, TopicPartition(place.topic, each), position, _page_bytes(place))
+        NewerLog(
+            browser,
+            TopicPartition(place.topic, each),
+            position,
+            _page_bytes(place),
+            unpacked_bytes=_unpacked_bytes(place),
+        )
         for each, position in positions.items()
     ]
     return PortionReading(logs, place.topic, positions, wanted, bounds)
 
 
 class PortionReading:
-    """`positions` are where reading goes on: behind (or before) the last entry of each partition that was looked at."""
+    """`positions` are where reading goes on: behind (or before) the last entry of each partition that was looked at.
+    `scanned` counts records, `unreadable` what could not be read."""
 
     def __init__(
         self,
@@ -146,6 +161,7 @@ class PortionReading:
     ) -> None:
         self.positions = dict(positions)
         self.scanned = 0
+        self.unreadable = 0
         # Entries with their verdicts that are still to be looked at, and why no more of them come.
         self._tested: deque[tuple[PlacedEntry, bool]] = deque()
         self._last: PortionEnd | None = None
@@ -207,6 +223,7 @@ class PortionReading:
         entry = placed.entry
         self.positions[placed.partition] = entry.offset if self._newest_first else last_offset_of(entry) + 1
         self.scanned += isinstance(entry, RecordEntry)
+        self.unreadable += isinstance(entry, Unreadable)
 
     async def _next_entries(self, most: int) -> list[PlacedEntry]:
         """The next entries of all logs in the order of time. Notes if nothing comes behind them."""
@@ -259,3 +276,7 @@ class PortionReading:
 
 def _page_bytes(place: ReadPlace) -> int:
     return max(_LEAST_PAGE_BYTES, _PAGE_BYTES // max(len(place.ends), 1))
+
+
+def _unpacked_bytes(place: ReadPlace) -> int:
+    return max(_LEAST_UNPACKED_BYTES, PAGE_UNPACKED_BYTES // max(len(place.ends), 1))
