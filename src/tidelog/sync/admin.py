@@ -60,6 +60,7 @@ class Admin(Client[AsyncAdmin]):
     find_hanging_transactions = blocking(AsyncAdmin.find_hanging_transactions)
     force_terminate_transaction = blocking(AsyncAdmin.force_terminate_transaction)
     hanging_among = blocking(AsyncAdmin.hanging_among)
+    hanging_or_not = blocking(AsyncAdmin.hanging_or_not)
     list_transactions = blocking(AsyncAdmin.list_transactions)
     list_transactions_by_broker = blocking(AsyncAdmin.list_transactions_by_broker)
 

@@ -39,7 +39,12 @@ from tidelog.client.admin.quorum import QuorumInfo, QuorumReplicaInfo
 from tidelog.client.admin.replica_offsets import LeaderEpochRange, ReplicaOffsets
 from tidelog.client.admin.replicas import ElectionType, Reassignment
 from tidelog.client.admin.topics import CreatedTopic, NewTopic, PartitionDescription, TopicDescription, TopicListing
-from tidelog.client.admin.transactions import HangingTransaction, TransactionDescription, TransactionListing
+from tidelog.client.admin.transactions import (
+    HangingOrNot,
+    HangingTransaction,
+    TransactionDescription,
+    TransactionListing,
+)
 from tidelog.client.admin.users import DeleteScramCredential, PutScramCredential, ScramCredentialInfo
 from tidelog.config.alteration import AlterOperation
 from tidelog.metadata.image import ResourceType
@@ -76,6 +81,7 @@ __all__ = [
     "GroupDescription",
     "GroupListing",
     "GroupMemberDescription",
+    "HangingOrNot",
     "HangingTransaction",
     "LeaderEpochRange",
     "LogDirectoryDescription",

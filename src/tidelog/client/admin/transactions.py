@@ -8,6 +8,7 @@ from operator import attrgetter
 
 from tidelog.client.admin.partitions import PartitionAdmin, ProducerState
 from tidelog.client.cluster.cluster import Cluster, CoordinatorKind
+from tidelog.client.cluster.coordinator_log import CoordinatorLog, coordinator_log
 from tidelog.client.cluster.metadata import known
 from tidelog.client.cluster.routing import (
     COORDINATION,
@@ -72,6 +73,16 @@ class HangingTransaction:
 
     partition: TopicPartition
     producer: ProducerState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HangingOrNot:
+    """Of some open transactions those that hang, and those of which nobody can tell: their producer may belong to a
+    transactional id whose partition of `coordinators` has no leader."""
+
+    hanging: list[HangingTransaction]
+    unknown: list[HangingTransaction]
+    coordinators: CoordinatorLog
 
 
 class TransactionAdmin(PartitionAdmin):
@@ -215,18 +226,51 @@ class TransactionAdmin(PartitionAdmin):
         return await self.hanging_among(candidates)
 
     async def hanging_among(self, candidates: Collection[HangingTransaction]) -> list[HangingTransaction]:
-        """Of open transactions, those that no coordinator will end."""
+        """Of open transactions, those that no coordinator will end. Raises ApiError if nobody can tell of one of them,
+        because a coordinator that may know it is away."""
         if not candidates:
             return []
+        found = await self.hanging_or_not(candidates)
+        if found.unknown:
+            one = found.unknown[0]
+            raise ApiError(
+                ErrorCode.COORDINATOR_NOT_AVAILABLE,
+                f"nobody can tell whether the transaction of producer {one.producer.producer_id} in {one.partition} "
+                f"hangs: {found.coordinators.words()} and look again",
+            )
+        return found.hanging
+
+    async def hanging_or_not(self, candidates: Collection[HangingTransaction]) -> HangingOrNot:
+        """Of open transactions, those that no coordinator will end, as far as the coordinators are there."""
         producer_ids = {candidate.producer.producer_id for candidate in candidates}
-        ids = {
-            listing.producer_id: listing.transactional_id
-            for listing in await self.list_transactions(producer_ids=sorted(producer_ids))
-        }
+        coordinators, listed = await self._listed_by_all(producer_ids)
+        ids = {listing.producer_id: listing.transactional_id for listing in listed}
         described = await self.describe_transactions(sorted(set(ids.values())))
-        return [
-            each for each in candidates if not _will_end(each, described.get(ids.get(each.producer.producer_id, "")))
-        ]
+        hanging: list[HangingTransaction] = []
+        unknown: list[HangingTransaction] = []
+        for each in candidates:
+            transactional_id = ids.get(each.producer.producer_id)
+            if transactional_id is None and coordinators.leaderless:
+                unknown.append(each)
+            elif not _will_end(each, described.get(transactional_id or "")):
+                hanging.append(each)
+        return HangingOrNot(hanging=hanging, unknown=unknown, coordinators=coordinators)
+
+    async def _listed_by_all(self, producer_ids: Collection[int]) -> tuple[CoordinatorLog, list[TransactionListing]]:
+        """With the coordinators that have listed them.
+
+        An id that moves to another coordinator in between may be listed by neither, so nothing counts that was listed
+        while leaders changed. To look at the leaders first also makes known the brokers that have just come back.
+        """
+
+        async def attempt() -> tuple[CoordinatorLog, list[TransactionListing]]:
+            before = await coordinator_log(self._cluster, CoordinatorKind.TRANSACTION)
+            listed = await self.list_transactions(producer_ids=sorted(producer_ids))
+            if await coordinator_log(self._cluster, CoordinatorKind.TRANSACTION) != before:
+                raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"leaders of {before.topic} change")
+            return before, listed
+
+        return await self._cluster.retry("listing transactions", attempt)
 
     async def _describe_transactions(
         self, node: int, transactional_ids: list[str]
