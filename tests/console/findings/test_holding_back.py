@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tidelog.client.admin import TransactionListing
 from tidelog.client.browsing import ControlEntry, Entry, Gap, RecordEntry, TransactionOutcome, Unreadable
 from tidelog.console.findings.holding_back import (
     GroupPlaces,
@@ -17,10 +18,13 @@ from tidelog.console.findings.holding_back import (
     PartitionReading,
     Suspicions,
     WaitingGroup,
+    is_gone,
     next_visible,
+    not_described,
     still_open,
     who_holds_back,
 )
+from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
 
 ORDERS, PAYMENTS = TopicPartition("orders", 0), TopicPartition("payments", 3)
@@ -250,7 +254,7 @@ def test_each_held_partition_has_one_holder_which_is_the_first_open_transaction(
         opened = still_open(reading)
         assert (opened[0].producer_id, opened[0].start_offset) == (holding.producer_id, place.offset)
         known = holding.transaction
-        assert place.is_expected == (known is not None and place.partition in known.partitions)
+        assert place.is_expected == (known is not None and place.partition in (known.partitions or ()))
         assert place.queue == tuple(each.producer_id for each in opened[1:])
         waiting = {each.group_id for each in place.waiting}
         assert waiting == {each.group_id for each in groups if each.offsets.get(place.partition) == place.offset}
@@ -285,6 +289,27 @@ def test_a_transaction_that_has_begun_between_two_questions_does_not_hang() -> N
     for known in ({}, {"p1": FIRST}, {}, {"p1": FIRST}):
         suspicions.note(holding(**known), ids_may_be_hidden=False)
         assert not suspicions.hanging
+
+
+def test_what_was_not_described_is_not_said_to_hang() -> None:
+    """The coordinator knows the id, and has not answered what the transaction is doing."""
+    listed = TransactionListing(transactional_id="first", coordinator=1, producer_id=1, state="Ongoing")
+    suspicions = Suspicions()
+    for _ in range(2):
+        found = holding(p1=not_described(listed))
+        assert [each.transaction and each.transaction.transactional_id for each in found] == ["first"]
+        suspicions.note(found, ids_may_be_hidden=False)
+        assert (suspicions.hanging, suspicions.are_open) == (frozenset(), False)
+
+
+def test_only_an_id_that_its_coordinator_does_not_know_is_gone() -> None:
+    assert is_gone(ApiError(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, "expired"))
+    for code in (
+        ErrorCode.REQUEST_TIMED_OUT,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    ):
+        assert not is_gone(ApiError(code, "nobody knows"))
 
 
 def test_another_transaction_at_another_offset_is_suspected_anew() -> None:

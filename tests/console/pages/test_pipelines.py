@@ -116,7 +116,7 @@ async def test_without_any_pipeline_there_is_nothing(broker: tidelog.Broker) -> 
     assert found == {
         "pipelines": [],
         "services": 0,
-        "published": {"queries": [], "left_out": 0, "silent": [], "failure": None},
+        "published": {"queries": [], "left_out": 0, "silent": [], "leaderless": 0, "failure": None},
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,16 +19,21 @@ from tidelog.client.admin import (
     AccessControlEntry,
     AclBinding,
     AclResourceType,
+    Admin,
     Operation,
     PermissionType,
     ResourcePattern,
+    TransactionListing,
 )
+from tidelog.client.cluster.cluster import Cluster
+from tidelog.client.cluster.metadata import ClusterMetadata
 from tidelog.client.errors import FencedError
 from tidelog.client.offsets.committed import OffsetAndMetadata
 from tidelog.console.access import CSRF_HEADER
 from tidelog.console.app import Console
 from tidelog.console.pages import hanging_transactions, open_transactions, transaction_log
 from tidelog.console.pages.group import GroupReader
+from tidelog.console.pages.groups import GroupsReader
 from tidelog.console.pages.hanging_transactions import HangingSearch
 from tidelog.console.pages.producers import ProducersReader
 from tidelog.console.pages.transaction import TransactionReader
@@ -39,7 +45,7 @@ from tidelog.coordinators.transactions.states import TRANSACTION, TransactionSta
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.model.offset_times import LATEST
-from tidelog.model.topics import TRANSACTION_STATE_TOPIC
+from tidelog.model.topics import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 
 TOPIC = "payments"
 FIRST, SECOND = TopicPartition(TOPIC, 0), TopicPartition(TOPIC, 1)
@@ -583,6 +589,120 @@ async def test_a_transaction_whose_id_this_client_may_not_see_is_not_taken_for_o
             answer = await post(console, "transactions/hanging/abort", {**meant(row), "may_go_on": True})
             assert answer.status == 200, answer.text
             assert await stable(console.parts, FIRST) == 2
+
+
+# -- coordinators that are away, and those that do not answer ---------------------------------------------------------
+
+
+@pytest.fixture
+def coordinator_is_away(opened: tidelog.Producer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after a crash of the only replica: no partition of the log has a leader, and nobody lists its ids."""
+    fetch = Cluster.fetch_metadata
+
+    async def without_leaders(self: Cluster, topics: Any, **options: Any) -> ClusterMetadata:
+        found = await fetch(self, topics, **options)
+        logs = {
+            name: replace(
+                topic,
+                partitions=tuple(replace(each, leader=-1, replicas=(7,), in_sync=()) for each in topic.partitions),
+            )
+            for name, topic in found.topics.items()
+            if name == TRANSACTION_STATE_TOPIC
+        }
+        return replace(found, topics={**found.topics, **logs})
+
+    async def knows_none(*_: Any) -> list[TransactionListing]:
+        return []
+
+    monkeypatch.setattr(Cluster, "fetch_metadata", without_leaders)
+    monkeypatch.setattr(Admin, "_list_transactions_of", knows_none)
+
+
+@pytest.mark.usefixtures("coordinator_is_away")
+async def test_a_transaction_whose_coordinator_is_away_does_not_hang(parts: ConsoleParts) -> None:
+    await commit(parts, "readers", p0=0)
+    transactions, group, producers = (
+        TransactionsReader(parts),
+        GroupReader(parts, "readers"),
+        ProducersReader(parts, FIRST),
+    )
+    for _ in range(2):
+        shown = read(await transactions.read())
+        assert (shown["transactions"], shown["leaderless"]) == ([], 4)
+        (holding,) = read(await group.read())["holding"]
+        assert (holding["id"], holding["hangs"], holding["hidden"], holding["leaderless"]) == (None, False, False, 4)
+    assert read(await producers.read())["ids_leaderless"] == 4
+
+
+@pytest.mark.usefixtures("coordinator_is_away")
+async def test_a_transaction_whose_coordinator_is_away_is_neither_offered_nor_aborted(console: Console) -> None:
+    """The coordinator may come back and commit it: with an abort marker the transaction would be in parts."""
+    shown = await searched(HangingSearch(console.parts, 0))
+    assert (shown["found"], shown["undecided"]) == ([], 2)
+    assert shown["away"] == "4 partitions of __transaction_state have no leader. Bring back broker 7"
+    admin = await console.parts.cluster.admin()
+    (producer,) = admin.raise_any(await admin.describe_producers([FIRST]))[FIRST]
+    body = {
+        "topic": TOPIC,
+        "partition": 0,
+        "producer_id": producer.producer_id,
+        "producer_epoch": producer.producer_epoch,
+        "start_offset": producer.transaction_start,
+    }
+    for may_go_on in (False, True):
+        answer = await post(console, "transactions/hanging/abort", {**body, "may_go_on": may_go_on})
+        assert answer.status == 409
+        assert "nobody can tell whether the transaction of producer" in answer.document["message"]
+        assert "Bring back broker 7 and look again" in answer.document["message"]
+    assert await stable(console.parts, FIRST) == 2
+
+
+async def test_groups_whose_coordinator_is_away_are_left_out_with_a_word(
+    parts: ConsoleParts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await commit(parts, "readers", p0=0)
+    assert read(await GroupsReader(parts).read())["leaderless"] == 0
+    fetch = Cluster.fetch_metadata
+
+    async def without_a_leader(self: Cluster, topics: Any, **options: Any) -> ClusterMetadata:
+        found = await fetch(self, topics, **options)
+        log = found.topics.get(CONSUMER_OFFSETS_TOPIC)
+        if log is None:
+            return found
+        first, *others = log.partitions
+        log = replace(log, partitions=(replace(first, leader=-1), *others))
+        return replace(found, topics={**found.topics, log.name: log})
+
+    monkeypatch.setattr(Cluster, "fetch_metadata", without_a_leader)
+    assert read(await GroupsReader(parts).read())["leaderless"] == 1
+
+
+async def test_a_description_that_fails_is_no_sign_of_a_hanging_transaction(
+    parts: ConsoleParts, broker: tidelog.Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other transaction makes the page look at the partition."""
+    await commit(parts, "readers", p0=0)
+    silence = ApiError(ErrorCode.REQUEST_TIMED_OUT, "the coordinator has not answered")
+    async with (
+        tidelog.Producer(broker.bootstrap_servers, transactional_id="first") as first,
+        tidelog.Producer(broker.bootstrap_servers, transactional_id="second") as second,
+    ):
+        for producer in (first, second):
+            await producer.init_transactions()
+            await producer.begin_transaction()
+            await (await producer.send(TOPIC, "open", partition=0))
+        admin = await parts.cluster.watcher()
+        describe = admin.describe_transactions
+
+        async def silent_about_the_first(ids: list[str]) -> Any:
+            return {**await describe(ids), **({"first": silence} if "first" in ids else {})}
+
+        monkeypatch.setattr(admin, "describe_transactions", silent_about_the_first)
+        transactions, group = TransactionsReader(parts), GroupReader(parts, "readers")
+        for _ in range(3):
+            for document in (await transactions.read(), await group.read()):
+                (holding,) = read(document)["holding"]
+                assert (holding["id"], holding["hangs"]) == ("first", False)
 
 
 # -- producers of a partition ---------------------------------------------------------------------------------------

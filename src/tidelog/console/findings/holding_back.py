@@ -13,7 +13,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from tidelog.client.admin import TransactionListing
 from tidelog.client.browsing import Entry, RecordEntry, TransactionOutcome
+from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.model.lazy_dataclasses import dataclass
 
@@ -35,11 +37,13 @@ class PartitionReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownTransaction:
-    """What its coordinator knows of a producer id. It will end the transaction in these partitions, and no others."""
+    """What its coordinator knows of a producer id. It will end the transaction in these partitions, and no others.
+
+    `partitions` is None if the coordinator has not told them."""
 
     transactional_id: str
     start_ms: int | None
-    partitions: frozenset[TopicPartition]
+    partitions: frozenset[TopicPartition] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +68,7 @@ class HeldPartition:
 
     `queue` are the producers of other open transactions, which hold the partition back when this one has ended.
     `is_expected` is False if no coordinator was going to end the transaction here when it was asked: if that stays so,
-    it hangs.
+    it hangs. It is True where the coordinator has not answered.
     """
 
     partition: TopicPartition
@@ -90,6 +94,17 @@ class HoldingBack:
         return tuple(sorted(found, key=lambda group: (not group.has_members, group.group_id)))
 
 
+def not_described(listing: TransactionListing) -> KnownTransaction:
+    """What is known of an id that its coordinator has listed, and then not described."""
+    return KnownTransaction(transactional_id=listing.transactional_id, start_ms=None, partitions=None)
+
+
+def is_gone(problem: ApiError) -> bool:
+    """Whether an id that was listed and could not be described has expired in between. Other problems, such as a
+    coordinator that has not answered, tell nothing of its transaction."""
+    return problem.code is ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
+
+
 def who_holds_back(
     partitions: Mapping[TopicPartition, PartitionReading],
     transactions: Mapping[int, KnownTransaction],
@@ -112,7 +127,7 @@ def who_holds_back(
                 high_watermark=reading.high_watermark,
                 waiting=tuple(_waiting(partition, first.start_offset, everyone)),
                 queue=tuple(other.producer_id for other in others),
-                is_expected=known is not None and partition in known.partitions,
+                is_expected=known is not None and (known.partitions is None or partition in known.partitions),
             )
         )
     found = [

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from tidelog.client.admin import Admin, TransactionDescription
+from tidelog.client.admin import Admin, TransactionDescription, TransactionListing
 from tidelog.console.findings.holding_back import (
     HoldingBack,
     KnownTransaction,
     OpenInPartition,
     PartitionReading,
     Suspicions,
+    is_gone,
+    not_described,
     who_holds_back,
 )
 from tidelog.console.findings.lag import LogMarks
 from tidelog.console.hidden_ids import ids_may_be_hidden
-from tidelog.console.listings import listed_transactions
+from tidelog.console.listings import Listed, listed_transactions
 from tidelog.console.replies import EXPECTED_FAILURES
 from tidelog.model.errors import ApiError
 from tidelog.model.ids import TopicPartition
@@ -36,10 +38,12 @@ class Held:
     hanging: frozenset[TopicPartition]
     # What no id is known of may belong to one that this client does not see.
     ids_may_be_hidden: bool
-    # Coordinators that have not answered: what no id is known of may be theirs.
+    # Coordinators that have not answered, and partitions without one: what no id is known of may be theirs.
     silent: tuple[int, ...] = ()
+    leaderless: int = 0
 
 
+_NOTHING_LISTED: Listed[TransactionListing] = Listed(found=[], silent=(), leaderless=0)
 _NOTHING = Held(holding=[], hanging=frozenset(), ids_may_be_hidden=False)
 
 
@@ -66,14 +70,22 @@ class HoldingReader:
         return self._held if asked else _NOTHING
 
     async def _look_at(self, admin: Admin, held: Mapping[TopicPartition, LogMarks]) -> Held:
-        holding, silent = await _holding(admin, held) if held else ([], ())
+        holding, listed = await _holding(admin, held) if held else ([], _NOTHING_LISTED)
         hidden = any(one.transaction is None for one in holding) and await ids_may_be_hidden(admin)
-        self._suspicions.note(holding, ids_may_be_hidden=hidden or bool(silent))
-        return Held(holding=holding, hanging=self._suspicions.hanging, ids_may_be_hidden=hidden, silent=silent)
+        self._suspicions.note(holding, ids_may_be_hidden=hidden or not listed.is_whole)
+        return Held(
+            holding=holding,
+            hanging=self._suspicions.hanging,
+            ids_may_be_hidden=hidden,
+            silent=listed.silent,
+            leaderless=listed.leaderless,
+        )
 
 
-async def _holding(admin: Admin, held: Mapping[TopicPartition, LogMarks]) -> tuple[list[HoldingBack], tuple[int, ...]]:
-    """And the coordinators that have not answered."""
+async def _holding(
+    admin: Admin, held: Mapping[TopicPartition, LogMarks]
+) -> tuple[list[HoldingBack], Listed[TransactionListing]]:
+    """And the transactional ids of their producers."""
     producers = await admin.describe_producers(list(held), timeout_ms=_PATIENCE_MS)
     readings = {
         partition: PartitionReading(
@@ -90,14 +102,21 @@ async def _holding(admin: Admin, held: Mapping[TopicPartition, LogMarks]) -> tup
     }
     holders = {each.producer_id for each in who_holds_back(readings, {}, ())}
     if not holders:
-        return [], ()
+        return [], _NOTHING_LISTED
     listed = await listed_transactions(admin, producer_ids=sorted(holders))
     described = await admin.describe_transactions([each.transactional_id for each in listed.found])
-    return who_holds_back(readings, _transactions(described), ()), listed.silent
+    return who_holds_back(readings, _transactions(listed.found, described), ()), listed
 
 
-def _transactions(described: Mapping[str, TransactionDescription | ApiError]) -> dict[int, KnownTransaction]:
-    return {
+def _transactions(
+    listed: Iterable[TransactionListing], described: Mapping[str, TransactionDescription | ApiError]
+) -> dict[int, KnownTransaction]:
+    known = {
+        each.producer_id: not_described(each)
+        for each in listed
+        if isinstance(problem := described[each.transactional_id], ApiError) and not is_gone(problem)
+    }
+    return known | {
         found.producer_id: KnownTransaction(
             transactional_id=found.transactional_id, start_ms=found.start_ms, partitions=frozenset(found.partitions)
         )

@@ -56,6 +56,7 @@ async def resources(parts: Parts) -> Response:
             ],
             "groups": None if groups is None else [{"name": each.group_id, "kind": each.kind} for each in groups.found],
             "groups_silent": [] if groups is None else list(groups.silent),
+            "groups_leaderless": 0 if groups is None else groups.leaderless,
         }
     )
 

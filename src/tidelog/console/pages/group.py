@@ -268,6 +268,7 @@ def _holding(holding: HoldingBack, held: Held) -> dict[str, Json]:
         "partitions": [{"topic": each.topic, "partition": each.partition} for each in partitions],
     }
 
+        "leaderless": held.leaderless if known is None else 0,
 
 def _trend(found: CatchingUp) -> dict[str, Json]:
     return {"progress": found.trend.value, "in_ms": found.in_ms}

@@ -53,6 +53,7 @@ class GroupsReader:
             "groups": [self._group(group, lags) for group in shown],
             "left_out": len(listed) - len(shown),
             "silent": list(groups.silent),
+            "leaderless": groups.leaderless,
             "counted_up_to": MOST_COUNTED_OFFSETS,
         }
 

@@ -69,13 +69,20 @@ async def abort(parts: Parts, end: HangingEnd) -> Response:
         raise ConsoleRefusal(
             f"the transaction of producer {end.producer_id} is not open any more in {partition}", CONFLICT
         )
-    candidates = await admin.hanging_among([HangingTransaction(partition=partition, producer=producer)])
-    if not candidates:
+    found = await admin.hanging_or_not([HangingTransaction(partition=partition, producer=producer)])
+    if found.unknown:
+        raise ConsoleRefusal(
+            f"nobody can tell whether the transaction of producer {end.producer_id} in {partition} hangs, because the "
+            "coordinator that knows its transactional id may be away, and may still commit it: "
+            f"{found.coordinators.words()} and look again",
+            CONFLICT,
+        )
+    if not found.hanging:
         raise ConsoleRefusal(
             f"the transaction of producer {end.producer_id} in {partition} does not hang: its coordinator will end it",
             CONFLICT,
         )
-    (orphan,) = await _explained(admin, candidates)
+    (orphan,) = await _explained(admin, found.hanging)
     if orphan.may_go_on and not end.may_go_on:
         raise ConsoleRefusal(
             f"nobody can tell whether the transaction of producer {end.producer_id} in {partition} hangs: the client "
@@ -100,6 +107,9 @@ class HangingSearch:
         self._silent_since_ms = 0
         self._unknown: list[str] = []
         self._found: list[Orphan] = []
+        # Open transactions whose coordinators may be away, and why they are, as the last part of the search has it.
+        self._undecided = 0
+        self._away = ""
         self._done = False
 
     async def read(self) -> Json:
@@ -121,6 +131,8 @@ class HangingSearch:
             "unknown": len(self._unknown),
             "unknown_names": self._unknown[:10],
             "found": [_orphan(each) for each in self._found[:MOST_FOUND]],
+            "undecided": self._undecided,
+            "away": self._away,
             "is_cut": len(self._found) >= MOST_FOUND,
         }
 
@@ -136,8 +148,13 @@ class HangingSearch:
     async def _look_at(self, admin: Admin, part: Sequence[TopicPartition]) -> None:
         """What it has found is kept if all questions were answered; otherwise the next reading asks again."""
         answers = await admin.describe_producers(part, timeout_ms=_PATIENCE_MS)
-        found = await admin.hanging_among(silent_transactions(answers, self._silent_since_ms))
-        self._found += await _explained(admin, found)
+        silent = silent_transactions(answers, self._silent_since_ms)
+        if silent:
+            found = await admin.hanging_or_not(silent)
+            self._found += await _explained(admin, found.hanging)
+            self._undecided += len(found.unknown)
+            if found.unknown:
+                self._away = found.coordinators.words()
         self._unknown += [str(partition) for partition, answer in answers.items() if isinstance(answer, ApiError)]
         self._asked += len(part)
 

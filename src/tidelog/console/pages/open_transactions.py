@@ -65,8 +65,9 @@ class OpenTransactions:
     hanging: frozenset[TopicPartition]
     # What no id is known of may belong to one that this client does not see.
     ids_may_be_hidden: bool
-    # Coordinators that have not answered: what no id is known of may be theirs.
+    # Coordinators that have not answered, and partitions without one: what no id is known of may be theirs.
     silent: tuple[int, ...]
+    leaderless: int
     producers: Mapping[TopicPartition, tuple[ProducerState, ...]]
     readings: Mapping[TopicPartition, PartitionReading]
     problems: Mapping[TopicPartition, ApiError]
@@ -93,9 +94,10 @@ class OpenTransactionsReader:
         partitions: Collection[TopicPartition],
         *,
         silent: tuple[int, ...] = (),
+        leaderless: int = 0,
     ) -> OpenTransactions:
-        """`silent` are coordinators whose transactions are not known. Raises UnsupportedByBroker where brokers do not
-        describe producers."""
+        """`silent` are coordinators whose transactions are not known, `leaderless` is how many partitions have no
+        coordinator. Raises UnsupportedByBroker where brokers do not describe producers."""
         if not partitions:
             self._suspicions.note((), ids_may_be_hidden=False)
             return OpenTransactions(
@@ -103,6 +105,7 @@ class OpenTransactionsReader:
                 hanging=frozenset(),
                 ids_may_be_hidden=False,
                 silent=silent,
+                leaderless=leaderless,
                 producers={},
                 readings={},
                 problems={},
@@ -120,12 +123,13 @@ class OpenTransactionsReader:
             await self._read_groups(admin, frozenset(held))
             holding = who_holds_back(readings, transactions, await self._places(held))
         hidden = any(one.transaction is None for one in holding) and await ids_may_be_hidden(admin)
-        self._suspicions.note(holding, ids_may_be_hidden=hidden or bool(silent))
+        self._suspicions.note(holding, ids_may_be_hidden=hidden or bool(silent) or leaderless > 0)
         return OpenTransactions(
             holding=holding,
             hanging=self._suspicions.hanging,
             ids_may_be_hidden=hidden,
             silent=silent,
+            leaderless=leaderless,
             producers={
                 partition: found
                 for partition, found in producers.items()
@@ -158,7 +162,7 @@ class OpenTransactionsReader:
                 for group in shown
                 if not isinstance(theirs := offsets[group.group_id], ApiError)
             ]
-            self._groups_told = len(self._groups) == len(listed) and not groups.silent
+            self._groups_told = len(self._groups) == len(listed) and groups.is_whole
         self._groups_at, self._groups_of = now, partitions
 
     async def _places(self, held: Mapping[TopicPartition, int]) -> list[GroupPlaces]:
@@ -227,6 +231,7 @@ def holding_document(holding: HoldingBack, opened: OpenTransactions) -> dict[str
         "hangs": any(held.partition in opened.hanging for held in holding.partitions),
         "hidden": known is None and opened.ids_may_be_hidden,
         "silent": list(opened.silent) if known is None else [],
+        "leaderless": opened.leaderless if known is None else 0,
         "partitions_left_out": len(holding.partitions) - len(partitions),
         "waiting": waiting,
         "waiting_left_out": len(holding.waiting) - len(waiting),

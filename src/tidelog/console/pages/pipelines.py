@@ -91,7 +91,13 @@ class PipelinesReader:
             admin = await self._parts.cluster.watcher()
             self._published = _published_document(await published_queries(admin))
         except EXPECTED_FAILURES as error:
-            self._published = {"queries": [], "left_out": 0, "silent": [], "failure": problem_document(error)}
+            self._published = {
+                "queries": [],
+                "left_out": 0,
+                "silent": [],
+                "leaderless": 0,
+                "failure": problem_document(error),
+            }
             # Soon again, with the next reading: it may be back.
             self._slow_at = None
         finally:
@@ -111,6 +117,7 @@ def _published_document(found: PublishedQueries) -> dict[str, Json]:
         "queries": [_query_document(query, found.last_ms.get(query.transactional_id)) for query in found.queries],
         "left_out": found.left_out,
         "silent": list(found.silent),
+        "leaderless": found.leaderless,
         "failure": None,
     }
 

@@ -46,6 +46,7 @@ class ProducersReader:
         self._ids_told = True
         # Coordinators that have not answered.
         self._ids_silent: tuple[int, ...] = ()
+        self._ids_leaderless = 0
 
     async def read(self) -> Json:
         admin = await self._parts.cluster.watcher()
@@ -65,6 +66,7 @@ class ProducersReader:
             "batches_told": any(each.last_batches is not None for each in found),
             "ids_told": self._ids_told,
             "ids_silent": list(self._ids_silent),
+            "ids_leaderless": self._ids_leaderless,
         }
 
     async def _read_ids(self, admin: Admin, producer_ids: Collection[int]) -> None:
@@ -79,7 +81,7 @@ class ProducersReader:
         except EXPECTED_FAILURES:
             self._ids_told = False
             return
-        self._ids_told, self._ids_silent = True, listed.silent
+        self._ids_told, self._ids_silent, self._ids_leaderless = True, listed.silent, listed.leaderless
         self._ids.update((each.producer_id, each.transactional_id) for each in listed.found)
 
     def _producer(self, producer: ProducerState) -> dict[str, Json]:

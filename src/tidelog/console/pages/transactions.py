@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from tidelog.client.admin import Admin, TransactionDescription, TransactionListing
 from tidelog.console.feeds import Pace
-from tidelog.console.findings.holding_back import KnownTransaction
+from tidelog.console.findings.holding_back import KnownTransaction, is_gone, not_described
 from tidelog.console.listings import listed_transactions
 from tidelog.console.pages.open_transactions import MOST_PARTITIONS, OpenTransactionsReader, holding_document
 from tidelog.console.parts import ConsoleParts, Parts
@@ -65,6 +65,8 @@ class TransactionsReader:
         self._named = named.lower()
         self._open = OpenTransactionsReader(parts)
         self._described: dict[str, tuple[TransactionListing, TransactionDescription]] = {}
+        # The ids whose coordinators have not described them, although they know them.
+        self._unanswered: frozenset[str] = frozenset()
         self._slow_at: float | None = None
 
     async def read(self) -> Json:
@@ -79,8 +81,15 @@ class TransactionsReader:
         descriptions = await self._describe(admin, list(wanted.values()))
         partitions = sorted({partition for found in descriptions.values() for partition in found.partitions})
         known = {each.producer_id: _without_open_transaction(each) for each in listed}
+        known |= {each.producer_id: not_described(each) for each in listed if each.transactional_id in self._unanswered}
         known |= {found.producer_id: known_transaction(found) for found in descriptions.values()}
-        found = await self._open.read(admin, known, partitions[:MOST_PARTITIONS], silent=transactions.silent)
+        found = await self._open.read(
+            admin,
+            known,
+            partitions[:MOST_PARTITIONS],
+            silent=transactions.silent,
+            leaderless=transactions.leaderless,
+        )
         return {
             "now_ms": int(time.time() * 1000),
             "transactions": [_row(listing, descriptions.get(listing.transactional_id)) for listing in shown],
@@ -91,6 +100,7 @@ class TransactionsReader:
             "partitions_unknown": [str(partition) for partition in found.problems],
             "groups_told": found.groups_told,
             "silent": list(transactions.silent),
+            "leaderless": transactions.leaderless,
         }
 
     async def _describe(self, admin: Admin, listed: Sequence[TransactionListing]) -> dict[str, TransactionDescription]:
@@ -106,10 +116,12 @@ class TransactionsReader:
             and known[0] == listing
         }
         wanted = {listing.transactional_id: listing for listing in listed if listing.transactional_id not in kept}
-        for name, found in (await admin.describe_transactions(list(wanted))).items():
-            if not isinstance(found, ApiError):
-                kept[name] = (wanted[name], found)
+        described = await admin.describe_transactions(list(wanted))
+        kept |= {name: (wanted[name], found) for name, found in described.items() if not isinstance(found, ApiError)}
         self._described = kept
+        self._unanswered = frozenset(
+            name for name, found in described.items() if isinstance(found, ApiError) and not is_gone(found)
+        )
         return {name: found for name, (_, found) in kept.items()}
 
 

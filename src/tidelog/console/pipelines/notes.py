@@ -31,8 +31,10 @@ class PublishedQueries:
     queries: Sequence[PublishedQuery]
     last_ms: Mapping[str, int]
     left_out: int
-    # Brokers that have not answered: queries whose groups they coordinate are missing.
+    # Brokers that have not answered, and how many partitions of the groups' log have no leader: queries whose groups
+    # they coordinate are missing.
     silent: tuple[int, ...] = ()
+    leaderless: int = 0
 
 
 async def published_queries(admin: Admin) -> PublishedQueries:
@@ -54,7 +56,13 @@ async def published_queries(admin: Admin) -> PublishedQueries:
     ]
     shown = found[:MOST_QUERIES]
     last_ms = await _last_transactions(admin, [query.transactional_id for query in shown])
-    return PublishedQueries(queries=shown, last_ms=last_ms, left_out=len(found) - len(shown), silent=groups.silent)
+    return PublishedQueries(
+        queries=shown,
+        last_ms=last_ms,
+        left_out=len(found) - len(shown),
+        silent=groups.silent,
+        leaderless=groups.leaderless,
+    )
 
 
 async def _last_transactions(admin: Admin, transactional_ids: Collection[str]) -> dict[str, int]:

@@ -48,6 +48,11 @@ export const Tag = ({ kind = '', title, children }) => html`<span class=${`tag $
 export const Time = ({ ms }) => (ms === null || ms === undefined || ms < 0
   ? html`<span>–</span>`
   : html`<time dateTime=${exactTime(ms)} title=${exactTime(ms)}>${time(ms)}</time>`);
+// Partitions of a log of coordinators that have no leader, so that nobody coordinates what is in them.
+export const Leaderless = ({ partitions, log, what }) => partitions > 0 && html`<${NotTold}>${
+  partitions === 1 ? `1 partition of ${log} has no leader: the ${what} that its leader would coordinate are left out.`
+    : `${count(partitions)} partitions of ${log} have no leader: the ${what} that their leaders would coordinate are left out.`}<//>`;
+
 
 export function Card({ title, note, actions, children, class: kind = '' }) {
   const id = useId();

@@ -3,7 +3,7 @@ import { html, useMemo, useState } from '../lib/html.js';
 import { useGet } from '../lib/api.js';
 import { bytes, count, duration, plural } from '../lib/format.js';
 import { path, setQuery } from '../lib/router.js';
-import { Card, Heading, NotTold, Problem, Silent, Table, Tag, Waiting } from '../lib/components.js';
+import { Card, Heading, Leaderless, NotTold, Problem, Silent, Table, Tag, Waiting } from '../lib/components.js';
 import { visible } from '../lib/visible.js';
 import { Change, Reset, Value, isLong } from './configs_change.js';
 
@@ -199,6 +199,7 @@ function Everything({ query }) {
     <${Silent} brokers=${data.groups_silent} what="groups" />
     ${data.groups ? html`<${Things} kind="group" label="Group" title="Groups" rows=${withConfigured(data.groups, sets.group)} sets=${sets.group} more=${KIND} onlySet=${onlySet} empty="There are no groups." />`
     : html`<${Card} title="Groups"><${NotTold}>This cluster does not tell about its groups, or this client may not see them.<//><//>`}`;
+    <${Leaderless} partitions=${data.groups_leaderless} log="__consumer_offsets" what="groups" />
 }
 
 export default function Configs({ rest, query, session }) {

@@ -82,6 +82,7 @@ function Waits({ data }) {
       : html`, of transactional id <a href=${path('transactions', holding.id)}>${visible(holding.id)}</a>`;
     return html`<p class="waits" key=${holding.producer_id}>${sentence}${whose}.${' '}
       ${holding.silent.length > 0 && html`Its transactional id may be one of a coordinator that does not answer: broker ${holding.silent.join(', ')}.${' '}`}
+      ${holding.leaderless > 0 && html`Its transactional id may be one that nobody coordinates now: not all partitions of __transaction_state have a leader.${' '}`}
       ${holding.hidden && html`Its transactional id has expired, or the client of this console may not describe it.${' '}`}
       ${holding.hangs && html`No coordinator will end it there: it hangs. <a href="/transactions">Look for hanging transactions</a>.${' '}`}
       Readers with <code>isolation.level=read_committed</code> wait until it ends.</p>`;

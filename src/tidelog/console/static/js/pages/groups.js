@@ -4,7 +4,7 @@ import { useLive } from '../lib/api.js';
 import { count, plural } from '../lib/format.js';
 import { path, setQuery } from '../lib/router.js';
 import { visible } from '../lib/visible.js';
-import { Card, NameSearch, NotTold, Problem, Silent, Table, Tag, Waiting } from '../lib/components.js';
+import { Card, Leaderless, NameSearch, NotTold, Problem, Silent, Table, Tag, Waiting } from '../lib/components.js';
 import { Group } from './group.js';
 import { Lag, State, protocolOf } from './group_words.js';
 
@@ -56,6 +56,7 @@ function Groups({ query }) {
       ${(data.left_out > 0 || query.named) && html`<${NameSearch} named=${query.named ?? ''} />`}
       ${data.left_out > 0 && html`<${NotTold}>There are more groups than this page shows: ${count(data.left_out)} are left out. Search for a part of their names.<//>`}
       <${Silent} brokers=${data.silent} what="groups" />
+      <${Leaderless} partitions=${data.leaderless} log="__consumer_offsets" what="groups" />
       <${Table} label="Groups" columns=${COLUMNS} rows=${rows} rowKey=${(row) => row.id}
         sorted=${{ key: 'id', down: false }} empty=${shown === 'all' ? 'There are no groups: nobody has joined one or committed offsets.' : 'There are no groups of this kind.'} />
       <p class="muted">The lag is the number of records that a group has not read yet. Control records, such as the ends of transactions, do not count.${

@@ -66,10 +66,14 @@ function Result({ result, ended, onAbort }) {
       as far as they have been silent for more than ${plural(result.minutes, 'minute', 'minutes')}.</p>
     ${!result.done && html`<progress max=${Math.max(1, result.partitions)} value=${result.asked} aria-label="Partitions asked">${result.asked}</progress>`}
     ${result.unknown > 0 && html`<${NotTold}>${plural(result.unknown, 'partition does', 'partitions do')} not tell about ${result.unknown === 1 ? 'its' : 'their'} producers: ${result.unknown_names.map(visible).join(', ')}.<//>`}
+    ${result.undecided > 0 && html`<${NotTold}>Of ${plural(result.undecided, 'more open transaction', 'more open transactions')} nobody can tell whether ${
+  result.undecided === 1 ? 'it hangs' : 'they hang'}, because the coordinator that knows the transactional id may be away, and may still commit. ${
+  sentence(result.away)} and look again.<//>`}
     ${result.is_cut && html`<${NotTold}>There may be more: end some of these and look again.<//>`}
     ${rows.length > 0 && html`<${Table} label="Hanging transactions" columns=${table} rows=${rows} rowKey=${keyOf} />`}`;
 }
 
+const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 const keyOf = (row) => `${row.topic}-${row.partition} ${row.producer_id} ${row.start_offset}`;
 
 export function Hanging({ session }) {

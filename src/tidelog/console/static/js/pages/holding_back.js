@@ -25,7 +25,7 @@ export function HoldingBack({ holding, nowMs, linked = true }) {
   const waiters = waiting.filter((group) => group.has_members);
   const absent = waiting.filter((group) => !group.has_members);
   const name = holding.id === null
-    ? html`A transaction of producer id ${holding.producer_id}, which no transactional id ${holding.hidden || holding.silent.length > 0 ? 'that this client sees ' : ''}has,`
+    ? html`A transaction of producer id ${holding.producer_id}, which no transactional id ${holding.hidden || holding.silent.length > 0 || holding.leaderless > 0 ? 'that this client sees ' : ''}has,`
     : html`Transaction ${linked ? html`<a href=${path('transactions', holding.id)}>${visible(holding.id)}</a>` : visible(holding.id)}`;
   return html`<p>
     <strong>${name} holds back the last stable offset of ${listed(partitions.map(partitionLink), holding.partitions_left_out)}${
@@ -37,6 +37,8 @@ export function HoldingBack({ holding, nowMs, linked = true }) {
     ${queue > 0 && html`When it ends, other open transactions hold back ${partitions.length === 1 ? 'this partition' : `${count(queue)} of these partitions`}.${' '}`}
     ${holding.silent.length > 0 && html`Its transactional id may be one that ${holding.silent.length === 1
     ? `broker ${holding.silent[0]} coordinates, which does` : `brokers ${holding.silent.join(', ')} coordinate, which do`} not answer.${' '}`}
+    ${holding.leaderless > 0 && html`Its transactional id may be one that nobody coordinates now, because ${plural(holding.leaderless, 'partition', 'partitions')} of __transaction_state ${
+  holding.leaderless === 1 ? 'has' : 'have'} no leader.${' '}`}
     ${holding.hidden && html`Its transactional id has expired, and then it hangs, or the client of this console may not describe it.${' '}`}
     ${holding.hangs && html`<strong>It hangs:</strong> no coordinator is going to end it${holding.partitions.length > 1 ? ' in all of these partitions' : ''}. ${linked
     ? 'Look for hanging transactions below to abort it.' : html`<a href="/transactions">Look for hanging transactions</a> to abort it.`}`}

@@ -5,7 +5,7 @@ import { count, duration, plural, rate } from '../lib/format.js';
 import { path } from '../lib/router.js';
 import { visible } from '../lib/visible.js';
 import {
-  Card, Facts, Heading, NotTold, Plot, Problem, Silent, Table, Tag, Time, Waiting,
+  Card, Facts, Heading, Leaderless, NotTold, Plot, Problem, Silent, Table, Tag, Time, Waiting,
 } from '../lib/components.js';
 
 export const title = ({ rest }) => (rest ? `Pipeline ${visible(rest)}` : 'Pipelines');
@@ -95,6 +95,7 @@ function Published({ published, pipelines }) {
   return html`
     <${Problem} failure=${published.failure} />
     <${Silent} brokers=${published.silent} what="groups with notes" />
+    <${Leaderless} partitions=${published.leaderless} log="__consumer_offsets" what="groups with notes" />
     ${published.left_out > 0 && html`<${NotTold}>${plural(published.left_out, 'query is', 'queries are')} left out here.<//>`}
     ${!published.failure && html`<${Table} label="Published by exactly-once queries" columns=${QUERIES} rows=${rows} rowKey=${(row) => row.group}
       empty="No exactly-once query has left a note on this cluster." />`}

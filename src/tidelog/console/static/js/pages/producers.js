@@ -4,7 +4,7 @@ import { useLive } from '../lib/api.js';
 import { count, plural } from '../lib/format.js';
 import { path } from '../lib/router.js';
 import { visible } from '../lib/visible.js';
-import { Card, Facts, NotTold, Problem, Silent, Table, Tag, Time, Waiting } from '../lib/components.js';
+import { Card, Facts, Leaderless, NotTold, Problem, Silent, Table, Tag, Time, Waiting } from '../lib/components.js';
 
 const sequences = ({ base_sequence: base, last_sequence: last }) => (
   base === null ? 'marker' : base === last ? count(base) : `${count(base)} to ${count(last)}`);
@@ -59,6 +59,7 @@ export function Producers({ topic, partition }) {
       ${data.left_out > 0 && html`<${NotTold}>${plural(data.left_out, 'producer that has', 'producers that have')} written longer ago are left out.<//>`}
       ${data.producers.length > 0 && !data.batches_told && html`<${NotTold}>Which batches a broker remembers of each producer only tidelog tells; this one tells the last sequence.<//>`}
       <${Silent} brokers=${data.ids_silent} what="transactional ids" />
+      <${Leaderless} partitions=${data.ids_leaderless} log="__transaction_state" what="transactional ids" />
       ${!data.ids_told && html`<${NotTold}>Transactional ids are left out: this client may not list transactions, or the brokers cannot.<//>`}
     <//>`;
 }

@@ -4,7 +4,7 @@ import { useLive } from '../lib/api.js';
 import { count, duration, plural } from '../lib/format.js';
 import { path, setQuery } from '../lib/router.js';
 import { visible } from '../lib/visible.js';
-import { Card, NameSearch, NotTold, Problem, Silent, Table, Tag, Waiting } from '../lib/components.js';
+import { Card, Leaderless, NameSearch, NotTold, Problem, Silent, Table, Tag, Waiting } from '../lib/components.js';
 import { Hanging } from './hanging.js';
 import { HoldingBack } from './holding_back.js';
 import { Transaction } from './transaction.js';
@@ -73,6 +73,7 @@ function Transactions({ query, session }) {
       ${(data.left_out > 0 || query.named) && html`<${NameSearch} label="Id contains" named=${query.named ?? ''} />`}
       ${data.left_out > 0 && html`<${NotTold}>There are more transactional ids than this page shows: ${count(data.left_out)} are left out, those with an open transaction last. Search for a part of their names.<//>`}
       <${Silent} brokers=${data.silent} what="transactional ids" />
+      <${Leaderless} partitions=${data.leaderless} log="__transaction_state" what="transactional ids" />
       <${Table} label="Transactional ids" columns=${table} rows=${rows} rowKey=${(row) => row.id}
         empty="There are no transactional ids of this kind: nobody uses transactions, or their ids have expired." />
     <//>`}
