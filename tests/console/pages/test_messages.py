@@ -19,7 +19,8 @@ from tidelog.console.findings.payload_forms import Form
 from tidelog.console.findings.record_filter import Condition, FilterComparison, MessageFilter, RecordPart
 from tidelog.console.records import places as places_module
 from tidelog.console.records.live import KEPT_ROWS, LiveRecords
-from tidelog.console.replies import encoded
+from tidelog.console.records.patterns import MOST_PROCESSES, PatternProcess
+from tidelog.console.replies import ConsoleRefusal, encoded
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.topics import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 
@@ -372,11 +373,42 @@ async def test_live_records_of_a_transaction_change_when_it_ends(client: Console
     assert [row.get("outcome") or row["type"] for row in rows] == ["aborted", "ABORT"]
 
 
+async def test_live_records_lose_nothing_while_too_many_patterns_are_tried(
+    client: ConsoleClient, broker: tidelog.Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await create(client, "orders")
+    pattern = Condition(part=RecordPart.VALUE, how=FilterComparison.PATTERN, text="^v")
+    read = live(client, wanted=MessageFilter(conditions=(pattern,)))
+    await read()
+    async with tidelog.Producer(broker.bootstrap_servers, transactional_id="pay") as producer:
+        await producer.init_transactions()
+        await producer.begin_transaction()
+        await producer.send("orders", b"v1")
+        await producer.flush()
+        before = await read()
+        assert [row["outcome"] for row in before["rows"]] == ["open"]
+        await producer.send("orders", b"v2")
+        await producer.commit_transaction()
+    with monkeypatch.context() as patch:
+        patch.setattr(PatternProcess, "running", MOST_PROCESSES)
+        with pytest.raises(ConsoleRefusal, match="run already"):
+            await read()
+
+    async def settled() -> None:
+        shown = await read()
+        assert [row["outcome"] for row in shown["rows"]] == ["committed", "committed"]
+        assert (shown["seen"], shown["skipped"], shown["run"]) == (2, 0, before["run"])
+
+    await eventually(settled)
+
+
 async def test_live_records_begin_again_with_a_recreated_topic(client: ConsoleClient, broker: tidelog.Broker) -> None:
     await create(client, "orders")
     await produce(broker, "orders", 5)
     read = live(client)
-    assert len((await read())["rows"]) == 5
+    before = await read()
+    assert len(before["rows"]) == 5
+    assert (await read())["run"] == before["run"]
     admin = await client.console.parts.cluster.admin()
     admin.raise_any(await admin.delete_topics(["orders"]))
 
@@ -390,6 +422,7 @@ async def test_live_records_begin_again_with_a_recreated_topic(client: ConsoleCl
     await produce(broker, "orders", 1)
     shown = await read()
     assert places(shown) == [(0, 0)]
+    assert shown["run"] != before["run"]
 
 
 async def test_live_records_of_partitions_that_are_added(client: ConsoleClient, broker: tidelog.Broker) -> None:

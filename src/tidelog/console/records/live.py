@@ -9,6 +9,7 @@ that were added since are followed from their beginning, and those that have a l
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Callable, Mapping
 
@@ -64,6 +65,7 @@ class LiveRecords:
         self._first_count = 0
         self._window = self._new_window()
         self._skipped = 0
+        self._run = ""
         self._problem: str | None = None
 
     async def read(self) -> Json:
@@ -83,6 +85,8 @@ class LiveRecords:
             await self._follow(place, ends)
         self._place = place
         return {
+            # Another one where it has begun again: rows of one run follow each other.
+            "run": self._run,
             "rows": self._window.rows,
             "seen": self._window.seen,
             "found": self._window.found,
@@ -115,14 +119,15 @@ class LiveRecords:
 
     async def _begin(self, place: ReadPlace) -> None:
         """At the end, with the last records before it."""
-        self._window = self._new_window()
-        self._skipped = 0
         browser = await self._cluster.log_browser()
         before = await read_older(
             browser, place, place.ends, rows=_FIRST_ROWS, wanted=self._wanted, bounds=_FIRST_BOUNDS
         )
+        self._run = secrets.token_hex(8)
+        self._window = self._new_window()
         self._window.note((each.partition, each.entry, True) for each in before.rows)
         self._window.seen = self._window.found = 0
+        self._skipped = 0
         self._positions = dict(place.ends)
         self._first_count = place.partition_count
         self._problem = TOO_SLOW if before.ended is PortionEnd.PATTERN else None
@@ -143,10 +148,11 @@ class LiveRecords:
         if not new:
             return
         begin = {}
+        skipped = 0
         share = max(1, MOST_OFFSETS // len(new))
         for each, count in new.items():
             too_many = max(0, count - share)
-            self._skipped += too_many
+            skipped += too_many
             begin[each] = self._positions[each] + too_many
         # The filter decides what is shown, but markers end transactions of what is shown already.
         reading = newer_reading(await self._cluster.log_browser(), place, begin, _EVERYTHING, _BOUNDS)
@@ -154,15 +160,19 @@ class LiveRecords:
         async with reading:
             while reading.ended is None:
                 came += await reading.next_part(MOST_OFFSETS)
-        self._positions.update(reading.positions)
         verdicts = await self._verdicts(came)
+        # Only now: what fails before this is read again.
+        self._positions.update(reading.positions)
+        self._skipped += skipped
         self._window.note((each.partition, each.entry, wanted) for each, wanted in zip(came, verdicts, strict=True))
 
     async def _verdicts(self, came: list[PlacedEntry]) -> list[bool]:
-        self._problem = None
+        """Raises ConsoleRefusal if too many regular expressions are being tried already."""
+        problem: str | None = None
         try:
             async with RecordTester(self._topic, self._wanted) as tester:
-                return await tester.verdicts(came)
+                verdicts = await tester.verdicts(came)
         except PatternTooSlow:
-            self._problem = TOO_SLOW
-            return [False] * len(came)
+            problem, verdicts = TOO_SLOW, [False] * len(came)
+        self._problem = problem
+        return verdicts
