@@ -23,7 +23,7 @@ from tidelog.protocol.messages.offset_commit_value import OffsetCommitValue
 
 ORDER = record_entry(
     5,
-    '{"id": 9007199254740993, "customer": {"name": "Ännchen"}, "paid": true}'.encode(),
+    '{"id": 9007199254740993, "customer": {"name": "Ännchen", "phone": null}, "paid": true}'.encode(),
     key=b"order-5",
     headers=(("source", b"web"), ("trace", None), ("source", b"shop")),
 )
@@ -61,8 +61,18 @@ def finds(entry: Entry, *conditions: Condition, ignore_case: bool = False) -> bo
         ("header", "contains", "web", "trace", False),
         ("header", "contains", "", "source", True),
         ("header", "contains", "", "other", False),
+        # Whatever its value, also null.
+        ("header", "contains", "", "trace", True),
+        ("header", "equals", "", "trace", True),
+        ("header", "pattern", "", "trace", True),
+        ("header", "pattern", "", "other", False),
         ("header", "null", "", "trace", True),
         ("header", "null", "", "source", False),
+        ("value", "null", "", "", False),
+        ("value", "null", "", "customer.phone", True),
+        ("value", "null", "", "customer.missing", True),
+        ("value", "null", "", "customer.name", False),
+        ("value", "null", "", "customer", False),
     ],
 )
 def test_conditions(part: str, how: str, text: str, where: str, found: bool) -> None:
@@ -87,6 +97,9 @@ def test_null_keys_and_tombstones() -> None:
     assert not finds(tombstone, condition("key", "null", ""))
     assert not finds(tombstone, condition("value", "contains", ""))
     assert not finds(record_entry(1, b""), condition("value", "null", ""))
+    # Nothing stands at a path of what has none.
+    assert finds(tombstone, condition("value", "null", "", "id"))
+    assert finds(record_entry(1, b"no JSON"), condition("value", "null", "", "id"))
 
 
 @pytest.mark.parametrize("value", [b"\xff\xfe", b"[" * 5000, b"{", b'{"id": "\\ud800"}'])

@@ -212,23 +212,35 @@ def text_at(document: str, path: tuple[str | int, ...]) -> str | None:
 
     None if there is nothing, or it is not JSON. Of a name that comes twice the last one counts, as for most readers.
     """
+    found = _values_at(document, path)
+    if not found or isinstance(found[0], str):
+        return found[0] if found else None
+    try:
+        return _one_line(found[0])
+    except RecursionError:
+        return None
+
+
+def is_null_at(document: str, path: tuple[str | int, ...]) -> bool:
+    """Whether null or nothing stands at the path; nothing does in what is not JSON."""
+    found = _values_at(document, path)
+    return not found or found[0] is None
+
+
+def _values_at(document: str, path: tuple[str | int, ...]) -> tuple[Any, ...]:
+    """One, or none."""
     try:
         value = json.loads(document, parse_float=NumberText, parse_int=NumberText, parse_constant=_refuse)
     except (ValueError, RecursionError):
         # Python reads up to a depth of about a thousand.
-        return None
+        return ()
     for step in path:
         has_it = step < len(value) if isinstance(value, list) and isinstance(step, int) else False
         if has_it or (isinstance(value, dict) and step in value):
             value = value[step]
         else:
-            return None
-    if isinstance(value, str):
-        return value
-    try:
-        return _one_line(value)
-    except RecursionError:
-        return None
+            return ()
+    return (value,)
 
 
 def _refuse(word: str) -> None:

@@ -51,6 +51,12 @@ class Condition:
     # Of a value: the path in its JSON. Of a header: its name; empty for any.
     where: str = ""
 
+    @property
+    def asks_for_header(self) -> bool:
+        """Whether it is enough that there is a header of this name, whatever its value."""
+        is_null = self.how is FilterComparison.NULL
+        return self.part is RecordPart.HEADER and bool(self.where) and not self.text and not is_null
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageFilter:
@@ -64,7 +70,10 @@ class MessageFilter:
 
     @property
     def patterns(self) -> tuple[Condition, ...]:
-        return tuple(each for each in self.conditions if each.how is FilterComparison.PATTERN)
+        """Those that have to be tried elsewhere."""
+        return tuple(
+            each for each in self.conditions if each.how is FilterComparison.PATTERN and not each.asks_for_header
+        )
 
 
 def problem_of(condition: Condition) -> str | None:
@@ -89,10 +98,11 @@ def passes(wanted: MessageFilter, topic: str, entry: Entry) -> bool:
         return False
     if wanted.only is not None and not _is_of(entry.outcome, wanted.only):
         return False
+    patterns = wanted.patterns
     return all(
         _holds(condition, topic, entry, wanted.ignore_case)
         for condition in wanted.conditions
-        if condition.how is not FilterComparison.PATTERN
+        if condition not in patterns
     )
 
 
@@ -132,7 +142,9 @@ def _headers(condition: Condition, entry: RecordEntry) -> Iterator[bytes]:
 
 def _holds(condition: Condition, topic: str, entry: RecordEntry, ignore_case: bool) -> bool:
     if condition.how is FilterComparison.NULL:
-        return _is_null(condition, entry)
+        return _is_null(condition, topic, entry)
+    if condition.asks_for_header:
+        return any(name == condition.where for name, _ in entry.headers)
     found = subjects(condition, topic, entry)
     if not ignore_case:
         wanted = condition.text.encode("utf-8", "surrogatepass")
@@ -146,9 +158,12 @@ def _holds(condition: Condition, topic: str, entry: RecordEntry, ignore_case: bo
     return any(folded in text for text in texts)
 
 
-def _is_null(condition: Condition, entry: RecordEntry) -> bool:
+def _is_null(condition: Condition, topic: str, entry: RecordEntry) -> bool:
     if condition.part is RecordPart.HEADER:
         return not any(value is not None for name, value in entry.headers if condition.where in ("", name))
+    if condition.part is RecordPart.VALUE and condition.where:
+        _, payload = _payloads(topic, entry)
+        return payload is None or json_text.is_null_at(decoded(payload), json_text.parse_path(condition.where))
     return (entry.key if condition.part is RecordPart.KEY else entry.value) is None
 
 
