@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -85,6 +87,40 @@ async def test_what_takes_for_ever_is_killed_and_the_loop_goes_on(monkeypatch: p
     counting.cancel()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+@pytest.fixture
+def short_of_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A question may take one second of the processor, and as long as it wants to otherwise."""
+    source = patterns._WORKER.read_text()
+    worker = tmp_path / "pattern_worker.py"
+    worker.write_text(source.replace("_MOST_CPU_SECONDS = 60", "_MOST_CPU_SECONDS = 1"))
+    assert worker.read_text() != source
+    monkeypatch.setattr(patterns, "_WORKER", worker)
+    monkeypatch.setattr(patterns, "MOST_SECONDS", 60.0)
+
+
+@pytest.mark.usefixtures("short_of_cpu")
+async def test_what_earlier_questions_took_of_the_processor_does_not_count() -> None:
+    # Tries each length from each place: about a fifth of a second.
+    text = b"a" * 7000
+    async with PatternProcess(["a+b"], ignore_case=False) as process:
+        while _cpu_seconds(process.pid) < 3:
+            assert await process.found([(0, text)]) == [False]
+
+
+def _cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@pytest.mark.usefixtures("short_of_cpu")
+async def test_a_question_that_nobody_waits_for_ends_too() -> None:
+    async with PatternProcess(["^(a+)+$"], ignore_case=False) as process:
+        with pytest.raises(PatternTooSlow):
+            await process.found([(0, b"a" * 200 + b"!")])
+        assert process._process is not None
+        assert await process._process.wait() == -signal.SIGXCPU
 
 
 async def test_only_so_many_run_at_a_time() -> None:
