@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.browser import OpenPage, Page, PageFaults, expect
@@ -259,6 +261,65 @@ def test_a_hanging_transaction_is_found_explained_and_aborted(
     expect(dialog).to_have_count(0)
     expect(hanging.get_by_role("status")).to_contain_text("no transaction hangs")
     assert stable_offset(forgetful, "orders") == 2
+
+
+def answer_with(page: Page, path: str, reading: dict[str, Any]) -> None:
+    body = f"event: reading\ndata: {json.dumps(reading)}\n\n"
+    page.route(f"**/api/{path}*", lambda route: route.fulfill(content_type="text/event-stream", body=body))
+
+
+def test_what_is_not_known_without_a_coordinator_is_told(one_node: Cluster, console: ConsoleOfTest, page: Page) -> None:
+    holding = {
+        "producer_id": 5,
+        "id": None,
+        "start_ms": None,
+        "partitions": [
+            {"topic": "orders", "partition": 0, "offset": 3, "high_watermark": 4, "queue": 0, "waiting": []}
+        ],
+        "hangs": False,
+        "hidden": False,
+        "silent": [],
+        "leaderless": 1,
+        "partitions_left_out": 0,
+        "waiting": [],
+        "waiting_left_out": 0,
+    }
+    answer_with(
+        page,
+        "transactions/live",
+        {
+            "now_ms": 1_000,
+            "transactions": [],
+            "left_out": 0,
+            "holding": [holding],
+            "holding_left_out": 0,
+            "partitions_left_out": 0,
+            "partitions_unknown": [],
+            "groups_told": True,
+            "silent": [],
+            "leaderless": 2,
+        },
+    )
+    away = "partition 3 of __transaction_state has no leader. Bring back broker 7"
+    found = {"done": True, "partitions": 9, "asked": 9, "minutes": 15, "now_ms": 1_000, "unknown": 0}
+    more = {"unknown_names": [], "found": [], "undecided": 1, "away": away, "is_cut": False}
+    answer_with(page, "transactions/hanging/live", {**found, **more})
+    page.goto(f"{console(one_node)}/transactions")
+    expect(page.get_by_role("region", name="Transactional ids")).to_contain_text(
+        "2 partitions of __transaction_state have no leader: the transactional ids that their leaders would coordinate "
+        "are left out."
+    )
+    expect(page.get_by_role("region", name="Held back")).to_contain_text(
+        "Its transactional id may be one that nobody coordinates now, because 1 partition of __transaction_state has "
+        "no leader."
+    )
+    page.get_by_role("button", name="Look for hanging transactions").click()
+    hanging = page.get_by_role("region", name="Hanging transactions")
+    expect(hanging.get_by_role("status")).to_contain_text("0 transactions hang, 1 more may hang")
+    expect(hanging).to_contain_text(
+        "Of 1 open transaction nobody can tell whether it hangs, because the coordinator that knows the transactional "
+        f"id may be away, and may still commit. {away[0].upper()}{away[1:]} and look again."
+    )
 
 
 def test_producers_of_a_partition(any_cluster: Cluster, console: ConsoleOfTest, page: Page) -> None:

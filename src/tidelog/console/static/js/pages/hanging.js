@@ -58,15 +58,16 @@ function AbortHanging({ row, onClose, onDone }) {
 function Result({ result, ended, onAbort }) {
   const rows = result.found.filter((row) => !ended.includes(keyOf(row)));
   const certain = rows.filter((row) => !row.may_go_on).length;
+  const perhaps = rows.length - certain + result.undecided;
   const table = useMemo(() => columns(onAbort), [onAbort]);
   return html`
     <p role="status">${result.done ? `All ${plural(result.asked, 'partition', 'partitions')} asked: ` : `${count(result.asked)} of ${plural(result.partitions, 'partition', 'partitions')} asked: `}
-      <strong>${rows.length === 0 && result.done ? 'no transaction hangs' : plural(certain, 'transaction hangs', 'transactions hang')}${
-  rows.length > certain ? `, ${plural(rows.length - certain, 'more may hang', 'more may hang')}` : ''}</strong>,
+      <strong>${rows.length + result.undecided === 0 && result.done ? 'no transaction hangs' : plural(certain, 'transaction hangs', 'transactions hang')}${
+  perhaps > 0 ? `, ${plural(perhaps, 'more may hang', 'more may hang')}` : ''}</strong>,
       as far as they have been silent for more than ${plural(result.minutes, 'minute', 'minutes')}.</p>
     ${!result.done && html`<progress max=${Math.max(1, result.partitions)} value=${result.asked} aria-label="Partitions asked">${result.asked}</progress>`}
     ${result.unknown > 0 && html`<${NotTold}>${plural(result.unknown, 'partition does', 'partitions do')} not tell about ${result.unknown === 1 ? 'its' : 'their'} producers: ${result.unknown_names.map(visible).join(', ')}.<//>`}
-    ${result.undecided > 0 && html`<${NotTold}>Of ${plural(result.undecided, 'more open transaction', 'more open transactions')} nobody can tell whether ${
+    ${result.undecided > 0 && html`<${NotTold}>Of ${plural(result.undecided, 'open transaction', 'open transactions')} nobody can tell whether ${
   result.undecided === 1 ? 'it hangs' : 'they hang'}, because the coordinator that knows the transactional id may be away, and may still commit. ${
   sentence(result.away)} and look again.<//>`}
     ${result.is_cut && html`<${NotTold}>There may be more: end some of these and look again.<//>`}
