@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import sys
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
+from starlette.responses import StreamingResponse
 from support.console_client import ConsoleClient, console_client
 
 import tidelog
-from tidelog.client.admin import NewTopic
+from tidelog.client.admin import Admin, NewTopic
+from tidelog.console.pages import message_downloads
+from tidelog.console.pages.message_downloads import MOST_AT_ONCE
+from tidelog.console.records import places
 from tidelog.console.records.filtering import PlacedEntry
 from tidelog.console.records.patterns import PatternProcess
+from tidelog.console.records.places import ReadPlace, look_at
 from tidelog.console.records.portions import PortionReading
+from tidelog.console.replies import ConsoleRefusal
 from tidelog.model.errors import ErrorCode
 
 
@@ -106,6 +114,9 @@ async def test_how_a_download_has_ended(client: ConsoleClient) -> None:
         "ended": "log",
         "after": "0:10,1:10",
         "problem": None,
+        "unreadable": 0,
+        "silent": {},
+        "partitions_left_out": 0,
     }
     await lines(client, id="other", records=5)
     end = await client.get("messages/download/end", id="other")
@@ -149,6 +160,83 @@ async def test_a_download_that_fails_on_the_way_is_no_whole_file(
         await client.ask("messages/download", topic="orders", format="jsonl", id="mine")
     end = await client.get("messages/download/end", id="mine")
     assert (end["records"], "has no leader" in end["problem"]) == (5, True)
+
+
+async def test_a_download_that_is_refused_on_the_way_says_why(
+    client: ConsoleClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refused(reading: PortionReading, most: int, most_bytes: int) -> list[PlacedEntry]:
+        raise ConsoleRefusal("4 searches run already", 503)
+
+    monkeypatch.setattr(PortionReading, "next_part", refused)
+    with pytest.raises(RuntimeError, match="response already started"):
+        await client.ask("messages/download", topic="orders", format="jsonl", id="mine")
+    assert (await client.get("messages/download/end", id="mine"))["problem"] == "4 searches run already"
+
+
+async def test_a_download_whose_beginning_cannot_be_sent_has_ended(
+    client: ConsoleClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def gone(*_: object) -> None:
+        raise ConnectionResetError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(StreamingResponse, "stream_response", gone)
+        for _ in range(MOST_AT_ONCE + 1):
+            with pytest.raises(ConnectionResetError):
+                await client.ask("messages/download", topic="orders", format="jsonl", id="mine")
+    assert (await client.get("messages/download/end", id="mine"))["problem"] == "it was cancelled"
+    assert len(await lines(client)) == 20
+
+
+async def test_only_so_many_begin_together(client: ConsoleClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    looking = 0
+    go_on = asyncio.Event()
+
+    async def slow(*arguments: Any, **named: Any) -> ReadPlace:
+        nonlocal looking
+        looking += 1
+        await go_on.wait()
+        return await look_at(*arguments, **named)
+
+    monkeypatch.setattr(message_downloads, "look_at", slow)
+    first = [asyncio.create_task(lines(client)) for _ in range(MOST_AT_ONCE)]
+    while looking < MOST_AT_ONCE:
+        await asyncio.sleep(0.01)
+    async with asyncio.timeout(10):
+        reply = await client.ask("messages/download", topic="orders", format="jsonl")
+    assert reply.status_code == 503
+    assert "downloads are running already" in reply.json()["message"]
+    go_on.set()
+    assert [len(each) for each in await asyncio.gather(*first)] == [20] * MOST_AT_ONCE
+    for _ in range(MOST_AT_ONCE + 1):
+        await client.get("messages/download", topic="orders", format="jsonl", check=True)
+        await client.ask("messages/download", topic="nobody", format="jsonl")
+    assert len(await lines(client)) == 20
+
+
+async def test_what_is_not_in_the_file_is_said(
+    broker: tidelog.Broker, client: ConsoleClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tidelog.client.browsing.batch_records.LARGEST_BATCH_BYTES", 2000)
+    async with tidelog.Producer(broker.bootstrap_servers, compression_type="gzip") as producer:
+        await (await producer.send("orders", bytes(5000), partition=1))
+        await (await producer.send("orders", b"last", partition=1))
+    assert len(await lines(client, id="mine")) == 21
+    end = await client.get("messages/download/end", id="mine")
+    assert (end["records"], end["unreadable"], end["after"], end["problem"]) == (21, 1, "0:10,1:12", None)
+
+    async def without_leader(admin: Admin, topic: str) -> tuple[bool, dict[int, bool]]:
+        return False, {0: True, 1: False, 2: True}
+
+    monkeypatch.setattr(places, "topic_partitions", without_leader)
+    monkeypatch.setattr("tidelog.console.findings.positions.MOST_TOGETHER", 2)
+    assert len(await lines(client, id="mine")) == 10
+    end = await client.get("messages/download/end", id="mine")
+    assert (end["silent"], end["partitions_left_out"]) == ({"1": "it has no leader"}, 1)
+    await lines(client, partitions="0", id="mine")
+    end = await client.get("messages/download/end", id="mine")
+    assert (end["silent"], end["partitions_left_out"]) == ({}, 0)
 
 
 async def test_a_topic_that_is_not_there_is_not_created(client: ConsoleClient) -> None:

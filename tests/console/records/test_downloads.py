@@ -9,8 +9,8 @@ import pytest
 from support.log_entries import marker_entry, record_entry
 from support.memory_log import MemoryLogs
 
-from tidelog.client.browsing import Entry, TransactionOutcome
-from tidelog.console.findings.record_filter import MessageFilter
+from tidelog.client.browsing import Entry, TransactionOutcome, Unreadable
+from tidelog.console.findings.record_filter import MessageFilter, OutcomeChoice
 from tidelog.console.records.downloads import (
     DownloadEnd,
     DownloadEnds,
@@ -90,6 +90,18 @@ async def test_an_arrow_file_can_be_read(logs: MemoryLogs) -> None:
     assert table.schema.field("timestamp").type == pa.timestamp("us", tz="UTC")
 
 
+@pytest.mark.parametrize("wanted", [MessageFilter(), MessageFilter(only=OutcomeChoice.OUTSIDE)])
+async def test_what_cannot_be_read_is_counted(wanted: MessageFilter) -> None:
+    torn = [Unreadable(offset=each, last_offset=each + 4, reason="torn") for each in (1, 10)]
+    logs = MemoryLogs({0: [record_entry(0), torn[0], record_entry(6), torn[1], record_entry(15)]})
+    read = newer_reading(logs.browser, logs.place, dict(logs.place.starts), wanted, ReadBounds())
+    file = RecordsFile(encoder_for(FileFormat.JSON_LINES, logs.topic), LARGE)
+    async with read:
+        async for _ in file.pieces(read):
+            pass
+    assert (file.records, read.unreadable) == (3, 2)
+
+
 async def test_an_empty_file_is_a_file() -> None:
     logs = MemoryLogs({0: []})
     data, _, _ = await written(logs, FileFormat.JSON_LINES)
@@ -112,7 +124,9 @@ def test_ends_of_downloads_are_remembered_for_a_while() -> None:
     ends = DownloadEnds()
     ends.begin("a")
     assert ends["a"] is None
-    end = DownloadEnd(records=1, scanned=2, ended=None, after={0: 1})
+    end = DownloadEnd(
+        records=1, scanned=2, ended=None, after={0: 1}, problem=None, unreadable=0, silent={}, partitions_left_out=0
+    )
     ends.end("a", end)
     assert ends["a"] == end
     ends.end("never begun", end)

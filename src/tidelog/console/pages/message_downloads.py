@@ -9,11 +9,13 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from tidelog.console.findings.exports import safe_file_name
 from tidelog.console.findings.positions import ALL, format_partitions, format_positions
+from tidelog.console.findings.record_filter import MessageFilter
 from tidelog.console.pages.messages import Wanted
-from tidelog.console.parts import Parts
+from tidelog.console.parts import ConsoleParts, Parts
 from tidelog.console.records.downloads import (
     MEDIA_TYPES,
     MOST_MIB,
@@ -21,6 +23,7 @@ from tidelog.console.records.downloads import (
     DownloadEnd,
     DownloadEnds,
     DownloadLimits,
+    FileEncoder,
     FileFormat,
     RecordsFile,
     encoder_for,
@@ -30,6 +33,7 @@ from tidelog.console.records.places import ReadPlace, Start, look_at, positions_
 from tidelog.console.records.portions import PortionReading, ReadBounds, newer_reading
 from tidelog.console.replies import EXPECTED_FAILURES, ConsoleRefusal, Json, reply
 from tidelog.model.ids import TopicPartition
+from tidelog.model.lazy_dataclasses import dataclass
 
 router = APIRouter()
 
@@ -48,6 +52,15 @@ class _Downloads:
     def __init__(self) -> None:
         self.running = 0
         self.ends = DownloadEnds()
+
+    def begin(self) -> None:
+        """Raises ConsoleRefusal. To be followed by an `end`, whether or not anything is sent."""
+        if self.running >= MOST_AT_ONCE:
+            raise ConsoleRefusal(f"{MOST_AT_ONCE} downloads are running already: wait until one has ended", _BUSY)
+        self.running += 1
+
+    def end(self) -> None:
+        self.running -= 1
 
 
 def _downloads(request: Request) -> _Downloads:
@@ -82,55 +95,101 @@ async def download(
     if start is Start.END:
         raise ConsoleRefusal("a download begins at the beginning, an offset, a time or positions, and goes to the end")
     downloads = _downloads(request)
-    if downloads.running >= MOST_AT_ONCE:
-        raise ConsoleRefusal(f"{MOST_AT_ONCE} downloads are running already: wait until one has ended", _BUSY)
+    downloads.begin()
+    try:
+        found = await _checked(parts, topic, wanted, format, partitions, start, offset, time, at)
+        name = _file_name(found.place, start, found.reading.positions, time, format)
+    except BaseException:
+        downloads.end()
+        raise
+    if check:
+        downloads.end()
+        return reply({"name": name})
+    if id:
+        downloads.ends.begin(id)
+    file = RecordsFile(found.encoder, DownloadLimits(records=records, bytes=mib << 20))
+    return _DownloadReply(downloads, id, found, file, name, format)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Checked:
+    place: ReadPlace
+    encoder: FileEncoder
+    reading: PortionReading
+
+
+async def _checked(
+    parts: ConsoleParts,
+    topic: str,
+    wanted: MessageFilter,
+    kind: FileFormat,
+    partitions: str,
+    start: Start,
+    offset: int | None,
+    time: int | None,
+    at: str | None,
+) -> _Checked:
+    """What is refused is refused before anything is sent: a wrong regular expression, a topic that may not be read."""
     admin = await parts.cluster.reader()
     place = await look_at(admin, topic, partitions)
     positions = await positions_at(admin, place, start, offset=offset, time_ms=time, at=at)
-    encoder = encoder_for(format, topic)
+    encoder = encoder_for(kind, topic)
     browser = await parts.cluster.log_browser()
-    # What is refused is refused before anything is sent: a wrong regular expression, a topic that may not be read.
     async with RecordTester(topic, wanted):
         pass
     first = place.partitions[0]
     await browser.page(TopicPartition(topic, first), positions[first], max_entries=1, max_bytes=1)
-    reading = newer_reading(browser, place, positions, wanted, _BOUNDS)
-    name = _file_name(place, start, positions, time, format)
-    if check:
-        return reply({"name": name})
-    if id:
-        downloads.ends.begin(id)
-    file = RecordsFile(encoder, DownloadLimits(records=records, bytes=mib << 20))
-    return StreamingResponse(
-        _pieces(downloads, id, reading, file),
-        media_type=MEDIA_TYPES[format],
-        headers={"content-disposition": f'attachment; filename="{name}"', "cache-control": "no-store"},
-    )
+    return _Checked(place=place, encoder=encoder, reading=newer_reading(browser, place, positions, wanted, _BOUNDS))
 
 
-async def _pieces(downloads: _Downloads, name: str, reading: PortionReading, file: RecordsFile) -> AsyncIterator[bytes]:
-    """What fails on the way ends the connection, so that the browser knows that the file is not whole."""
-    downloads.running += 1
-    problem: str | None = "it was cancelled"
-    try:
-        async with reading:
-            async for piece in file.pieces(reading):
-                yield piece
-        problem = None
-    except EXPECTED_FAILURES as error:
-        problem = str(error)
-        raise
-    finally:
-        downloads.running -= 1
-        if name:
-            end = DownloadEnd(
-                records=file.records,
-                scanned=reading.scanned,
-                ended=reading.ended,
-                after=reading.positions,
-                problem=problem,
-            )
-            downloads.ends.end(name, end)
+class _DownloadReply(StreamingResponse):
+    """Notes how the download has ended and makes room for another one, also where not even its beginning was sent."""
+
+    def __init__(
+        self, downloads: _Downloads, id: str, found: _Checked, file: RecordsFile, name: str, kind: FileFormat
+    ) -> None:
+        super().__init__(
+            self._pieces(),
+            media_type=MEDIA_TYPES[kind],
+            headers={"content-disposition": f'attachment; filename="{name}"', "cache-control": "no-store"},
+        )
+        self._downloads = downloads
+        self._id = id
+        self._found = found
+        self._file = file
+        self._problem: str | None = "it was cancelled"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._downloads.end()
+            if self._id:
+                self._downloads.ends.end(self._id, self._end())
+
+    async def _pieces(self) -> AsyncIterator[bytes]:
+        """What fails on the way ends the connection, so that the browser knows that the file is not whole."""
+        try:
+            async with self._found.reading as reading:
+                async for piece in self._file.pieces(reading):
+                    yield piece
+            self._problem = None
+        except (*EXPECTED_FAILURES, ConsoleRefusal) as error:
+            self._problem = str(error)
+            raise
+
+    def _end(self) -> DownloadEnd:
+        place, reading = self._found.place, self._found.reading
+        return DownloadEnd(
+            records=self._file.records,
+            scanned=reading.scanned,
+            ended=reading.ended,
+            after=reading.positions,
+            problem=self._problem,
+            unreadable=reading.unreadable,
+            silent=place.silent,
+            partitions_left_out=place.left_out,
+        )
 
 
 @router.get("/messages/download/end")
@@ -152,6 +211,9 @@ def _end_document(end: DownloadEnd) -> dict[str, Json]:
         "ended": "limit" if end.ended is None else end.ended.value,
         "after": format_positions(end.after),
         "problem": end.problem,
+        "unreadable": end.unreadable,
+        "silent": {str(partition): reason for partition, reason in end.silent.items()},
+        "partitions_left_out": end.partitions_left_out,
     }
 
 

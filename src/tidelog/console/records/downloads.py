@@ -58,14 +58,18 @@ class DownloadLimits:
 class DownloadEnd:
     """Why it has ended (None: a limit of its own was reached), and the positions where another one would go on.
 
-    With a problem the file is not whole.
+    With a problem the file is not whole. What is not in it either: damaged batches (`unreadable` of them), partitions
+    that could not be read, each with the reason, and those beyond the bound of what is read together.
     """
 
     records: int
     scanned: int
     ended: PortionEnd | None
     after: Mapping[int, int]
-    problem: str | None = None
+    problem: str | None
+    unreadable: int
+    silent: Mapping[int, str]
+    partitions_left_out: int
 
 
 class DownloadEnds:

@@ -29,7 +29,8 @@ class Start(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadPlace:
-    """`starts` and `ends` have the partitions that are read. `silent` says of others why they are not."""
+    """`starts` and `ends` have the partitions that are read. `silent` says of others why they are not. So many of all
+    partitions are beyond the bound of what is read together: `left_out`."""
 
     topic: str
     internal: bool
@@ -37,6 +38,7 @@ class ReadPlace:
     starts: Mapping[int, int]
     ends: Mapping[int, int]
     silent: Mapping[int, str]
+    left_out: int = 0
 
     @property
     def partitions(self) -> tuple[int, ...]:
@@ -84,7 +86,15 @@ async def look_at(admin: Admin, topic: str, partitions: str, *, timeout_ms: floa
             silent[each.partition] = str(failure)
         else:
             starts[each.partition], ends[each.partition] = start.offset, max(start.offset, end.offset)
-    return ReadPlace(topic=topic, internal=internal, partition_count=len(led), starts=starts, ends=ends, silent=silent)
+    return ReadPlace(
+        topic=topic,
+        internal=internal,
+        partition_count=len(led),
+        starts=starts,
+        ends=ends,
+        silent=silent,
+        left_out=len(led) - len(chosen) if partitions == ALL else 0,
+    )
 
 
 async def positions_at(
