@@ -10,6 +10,8 @@ app.py         makes the application: all pages, what guards them, the files of 
 access.py      who may use it: host names, the token, changes, the headers that browsers obey
 connection.py  the connection to the cluster, which may be away and come back
 feeds.py       live data: one reading for all who watch the same thing, no faster than the cluster can bear
+listings.py    groups and transactional ids of all coordinators, as far as they answer
+descriptions.py  groups and transactional ids by their names, without a trace in the cluster
 hidden_ids.py  whether there may be transactional ids that this client does not see
 parts.py       what the modules of pages have in common
 replies.py     values as JSON, failures as sentences

@@ -16,6 +16,7 @@ from starlette.responses import Response
 from tidelog.client.admin import Admin, GroupDescription, GroupListing, GroupMemberDescription
 from tidelog.client.cluster.metadata import ClusterMetadata
 from tidelog.client.offsets.committed import OffsetAndMetadata
+from tidelog.console.descriptions import described_groups
 from tidelog.console.feeds import Pace
 from tidelog.console.findings.differences import cut
 from tidelog.console.findings.holding_back import HoldingBack
@@ -177,7 +178,7 @@ class GroupReader:
 
 async def described_group(admin: Admin, group_id: str) -> GroupDescription | GroupListing:
     """Of a group that brokers do not describe to this client, such as a share group, what the list of groups tells."""
-    found = (await admin.describe_groups([group_id]))[group_id]
+    found = (await described_groups(admin, [group_id]))[group_id]
     if not isinstance(found, ApiError):
         return found
     if found.code != ErrorCode.GROUP_ID_NOT_FOUND:

@@ -16,6 +16,7 @@ from starlette.responses import Response
 
 from tidelog.client.admin import ProducerState, TransactionDescription
 from tidelog.client.errors import raise_any
+from tidelog.console.descriptions import described_transactions
 from tidelog.console.feeds import Pace
 from tidelog.console.findings.holding_back import HoldingBack
 from tidelog.console.findings.transaction_timeline import TimelineEntry, TransactionRecord, last_partitions, timeline
@@ -49,7 +50,7 @@ async def transaction(parts: Parts, id: str) -> Response:
 
 
 @router.get("/transaction/timeline")
-async def older(parts: Parts, id: str, before: Annotated[int, Query(ge=0)]) -> Response:
+async def older(parts: Parts, id: str, before: Annotated[int, Query(ge=0, le=(1 << 63) - 1)]) -> Response:
     """The records of this id in front of an offset of `__transaction_state`."""
     return reply(timeline_document(await TransactionLog(parts, id).before(before)))
 
@@ -67,7 +68,7 @@ class TransactionEnd(BaseModel):
 async def abort(parts: Parts, end: TransactionEnd) -> Response:
     """Fence the producer and abort its transaction, if it still is the one that was shown."""
     admin = await parts.cluster.admin()
-    found = raise_any(await admin.describe_transactions([end.id]))[end.id]
+    found = raise_any(await described_transactions(admin, [end.id]))[end.id]
     if found.state != TransactionState.ONGOING.label:
         raise ConsoleRefusal(f"the transaction has ended in the meantime: {end.id} is now {found.state}", CONFLICT)
     shown = (end.producer_id, end.producer_epoch, end.start_ms)
@@ -94,7 +95,7 @@ class TransactionReader:
 
     async def read(self) -> Json:
         admin = await self._parts.cluster.watcher()
-        answer = (await admin.describe_transactions([self._id]))[self._id]
+        answer = (await described_transactions(admin, [self._id]))[self._id]
         if isinstance(answer, ApiError) and answer.code is not ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
             raise answer
         found = None if isinstance(answer, ApiError) else answer

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from tidelog.client.admin import Admin, TransactionDescription
+from tidelog.console.descriptions import described_transactions
 from tidelog.console.findings.published_queries import PublishedQuery, published_query
 from tidelog.console.listings import listed_groups
 from tidelog.console.replies import EXPECTED_FAILURES
@@ -68,7 +69,7 @@ async def published_queries(admin: Admin) -> PublishedQueries:
 async def _last_transactions(admin: Admin, transactional_ids: Collection[str]) -> dict[str, int]:
     """Empty where transactions may not be described: when something was published is then not told."""
     try:
-        described = await admin.describe_transactions(transactional_ids)
+        described = await described_transactions(admin, transactional_ids)
     except EXPECTED_FAILURES:
         return {}
     return {
