@@ -10,10 +10,15 @@ from support.eventually import eventually
 import tidelog
 from tidelog.client.admin import Admin
 from tidelog.client.cluster.cluster import Cluster, CoordinatorKind
+from tidelog.client.consumer.group_protocol import MemberSubscription, encode_subscription
 from tidelog.client.offsets import committed
 from tidelog.client.offsets.committed import OffsetAndMetadata
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
+from tidelog.protocol.messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol
+from tidelog.protocol.messages.join_group_response import JoinGroupResponse
+from tidelog.protocol.messages.sync_group_request import SyncGroupRequest, SyncGroupRequestAssignment
+from tidelog.protocol.messages.sync_group_response import SyncGroupResponse
 
 # More than one request takes.
 _MANY = 120
@@ -114,3 +119,42 @@ async def test_coordinators_are_asked_for_once(admin: Admin, unique: str, monkey
     monkeypatch.setattr(Cluster, "_any_connection", None)
     assert await admin.cluster.coordinators(CoordinatorKind.GROUP, groups) == found
     assert await admin.cluster.coordinator(CoordinatorKind.GROUP, groups[0]) == found[groups[0]]
+
+
+async def test_a_group_whose_leader_assigns_something_else_is_described(
+    admin: Admin, servers: str, unique: str
+) -> None:
+    """Whoever may join a group may send any bytes as an assignment. That must not hide other groups."""
+    await admin.create_topic(unique, partitions=2)
+    await admin.alter_group_offsets(f"{unique}-other", places(unique, 0))
+    node = await admin.cluster.coordinator(CoordinatorKind.GROUP, unique)
+    subscription = encode_subscription(MemberSubscription(topics=(unique,)))
+    joined = JoinGroupResponse()
+    while not joined.protocol_name:
+        # The first time, the coordinator gives a member id.
+        join = JoinGroupRequest(
+            group_id=unique,
+            session_timeout_ms=30_000,
+            rebalance_timeout_ms=30_000,
+            member_id=joined.member_id,
+            protocol_type="consumer",
+            protocols=[JoinGroupRequestProtocol(name="range", metadata=subscription)],
+        )
+        joined = await admin.cluster.ask_node(node, join, JoinGroupResponse)
+        assert joined.error_code in (ErrorCode.NONE, ErrorCode.MEMBER_ID_REQUIRED)
+    sync = SyncGroupRequest(
+        group_id=unique,
+        generation_id=joined.generation_id,
+        member_id=joined.member_id,
+        protocol_type="consumer",
+        protocol_name="range",
+        assignments=[SyncGroupRequestAssignment(member_id=joined.member_id, assignment=b"hello world")],
+    )
+    synced = await admin.cluster.ask_node(node, sync, SyncGroupResponse)
+    assert synced.error_code == ErrorCode.NONE
+    found = Admin.raise_any(await admin.describe_groups([unique, f"{unique}-other"]))
+    (member,) = found[unique].members
+    assert member.assignment == ()
+    assert member.assignment_problem is not None
+    assert member.assignment_problem.startswith("11 bytes that are no assignment of a consumer: ")
+    assert found[f"{unique}-other"].members == ()

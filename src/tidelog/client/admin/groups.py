@@ -27,13 +27,18 @@ from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.network.client_connection import UnsupportedByBroker
+from tidelog.protocol.codec import ProtocolError
 from tidelog.protocol.messages.consumer_group_describe_request import ConsumerGroupDescribeRequest
 from tidelog.protocol.messages.consumer_group_describe_response import Assignment, ConsumerGroupDescribeResponse
 from tidelog.protocol.messages.consumer_group_describe_response import DescribedGroup as DescribedConsumerGroup
 from tidelog.protocol.messages.delete_groups_request import DeleteGroupsRequest
 from tidelog.protocol.messages.delete_groups_response import DeleteGroupsResponse
 from tidelog.protocol.messages.describe_groups_request import DescribeGroupsRequest
-from tidelog.protocol.messages.describe_groups_response import DescribedGroup, DescribeGroupsResponse
+from tidelog.protocol.messages.describe_groups_response import (
+    DescribedGroup,
+    DescribedGroupMember,
+    DescribeGroupsResponse,
+)
 from tidelog.protocol.messages.list_groups_request import ListGroupsRequest
 from tidelog.protocol.messages.list_groups_response import ListGroupsResponse
 from tidelog.protocol.messages.offset_delete_request import (
@@ -63,7 +68,11 @@ class GroupListing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupMemberDescription:
-    """`epoch` and `target` only exist in groups of the consumer protocol (KIP-848)."""
+    """`epoch` and `target` only exist in groups of the consumer protocol (KIP-848).
+
+    In groups of the classic protocol the assignment is what the leading member has sent. `assignment_problem` says why
+    it cannot be read, if it is something else.
+    """
 
     member_id: str
     instance_id: str | None
@@ -72,6 +81,7 @@ class GroupMemberDescription:
     assignment: tuple[TopicPartition, ...]
     epoch: int | None = None
     target: tuple[TopicPartition, ...] = ()
+    assignment_problem: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,13 +279,21 @@ def _classic_members(group: DescribedGroup) -> tuple[GroupMemberDescription, ...
     # The consumer, which most commands and programs with an Admin do not need, comes with it.
     from tidelog.client.consumer.group_protocol import decode_assignment
 
-    return tuple(
-        GroupMemberDescription(
+    def described(member: DescribedGroupMember) -> GroupMemberDescription:
+        assignment: tuple[TopicPartition, ...] = ()
+        problem = None
+        if group.protocol_type == CONSUMER_PROTOCOL:
+            try:
+                assignment = decode_assignment(member.member_assignment)
+            except ProtocolError as error:
+                problem = f"{len(member.member_assignment):,} bytes that are no assignment of a consumer: {error}"
+        return GroupMemberDescription(
             member_id=member.member_id,
             instance_id=member.group_instance_id,
             client_id=member.client_id,
             host=member.client_host,
-            assignment=decode_assignment(member.member_assignment) if group.protocol_type == CONSUMER_PROTOCOL else (),
+            assignment=assignment,
+            assignment_problem=problem,
         )
-        for member in group.members
-    )
+
+    return tuple(described(member) for member in group.members)
