@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import confluent_kafka
@@ -34,6 +34,9 @@ from support.processes import HANG_SECONDS, stop_process, wait_until
 
 from tidelog import OffsetAndMetadata, TopicPartition
 from tidelog.sync import Admin, Consumer, Producer
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Route
 
 _numbers = count(1)
 FIRST, SECOND, THIRD = (TopicPartition(ORDERS, number) for number in range(3))
@@ -355,7 +358,7 @@ def test_resets_to_places_times_and_another_group(any_cluster: Cluster, console:
         table = preview(page, Reset_to="latest")
         assert planned(table, SECOND)[:3] == ["300", "→ 600", "+300"]
         table = preview(page, Reset_to="offset", Offset="1000")
-        assert planned(table, FIRST)[1:] == ["→ 600", "+590", "1,000 is behind the end: the end of the log"]
+        assert planned(table, FIRST)[1:] == ["→ 600", "+590", "1,000 is past the end: the end of the log"]
         # The second of the four days begins with record 150. Browsers of these tests are in UTC.
         table = preview(page, Reset_to="time", Time="2025-03-02T00:00:00")
         assert planned(table, FIRST) == ["10", "→ 150", "+140", ""]
@@ -368,6 +371,26 @@ def test_resets_to_places_times_and_another_group(any_cluster: Cluster, console:
         expect(table.get_by_role("row")).to_have_count(2)
         assert planned(table, THIRD)[:3] == ["nothing", "→ 600", "–"]
         assert committed(any_cluster, group, FIRST, SECOND, THIRD) == [10, 300, None]
+
+
+def test_the_preview_of_another_question_is_not_shown(
+    one_node: Cluster, console: ConsoleOfTest, page: Page, page_faults: PageFaults
+) -> None:
+    """Whoever changes the question while its answer is on the way must not reset to what was asked before."""
+    fill(one_node)
+    held: list[Route] = []
+    page.route("**/api/group/reset?*", lambda route: held.append(route))
+    with own_group(one_node, {FIRST: 10}) as group:
+        page.goto(address(console(one_node), group, "change"))
+        page.get_by_label("Reset to").select_option("earliest")
+        page.get_by_role("button", name="Preview").click()
+        with page.expect_event("requestfailed"):
+            page.get_by_label("Reset to").select_option("latest")
+        assert "to=earliest" in held[0].request.url
+        page.unroute("**/api/group/reset?*")
+        expect(page.get_by_role("table", name="What would change")).to_have_count(0)
+        expect(page.get_by_role("button", name=re.compile("^Reset .*…$"))).to_have_count(0)
+        assert planned(preview(page, Reset_to="latest"), FIRST)[:2] == ["10", "→ 600"]
 
 
 def test_a_reset_is_refused_if_offsets_have_moved_since_its_preview(

@@ -104,6 +104,17 @@ def test_a_total_is_exact_if_all_of_it_is() -> None:
     assert total_lag([]).exact
 
 
+def test_a_lag_that_nobody_knows_is_not_zero() -> None:
+    some, none = total_lag([records(0), None]), total_lag([None, None])
+    assert (some.known, some.unknown, none.known, none.unknown) == (1, 1, 0, 2)
+    for total in (some, none):
+        found = catching_up(total, consumed_per_second=1.0, produced_per_second=0.0)
+        assert found.trend is LagTrend.NOT_TOLD
+    assert catching_up(total_lag([records(0)]), consumed_per_second=None, produced_per_second=None).trend is (
+        LagTrend.CAUGHT_UP
+    )
+
+
 def test_a_group_waits_if_nothing_can_be_read_in_any_partition() -> None:
     waiting = records(4, readable=0)
     assert total_lag([waiting, records(0)]).waits

@@ -40,7 +40,7 @@ def planned(target: ResetTarget, value: int = 0, *, now: int | None = 50, found:
         (planned(ResetTarget.LATEST), 100, None),
         (planned(ResetTarget.LATEST, now=None), 100, None),
         (planned(ResetTarget.TIME, found=70), 70, None),
-        (planned(ResetTarget.TIME), 100, ResetClamp.NONE_SO_LATE),
+        (planned(ResetTarget.TIME, found=-1), 100, ResetClamp.NONE_SO_LATE),
         (planned(ResetTarget.OFFSET, 60), 60, None),
         (planned(ResetTarget.OFFSET, 5), 10, ResetClamp.TO_START),
         (planned(ResetTarget.OFFSET, 101), 100, ResetClamp.TO_END),
@@ -60,6 +60,7 @@ def test_targets(plan: PlannedOffset, then: int, clamp: ResetClamp | None) -> No
     [
         (planned(ResetTarget.SHIFT, 5, now=None), ResetKept.NOTHING_COMMITTED),
         (planned(ResetTarget.GROUP), ResetKept.NOT_IN_OTHER_GROUP),
+        (planned(ResetTarget.TIME), ResetKept.NOT_TOLD),
     ],
 )
 def test_what_stays_as_it_is(plan: PlannedOffset, kept: ResetKept) -> None:
@@ -83,7 +84,7 @@ def test_partitions_come_in_order_and_those_without_a_leader_stay() -> None:
     target=st.sampled_from(ResetTarget),
     value=st.integers(-300, 300),
     now=st.none() | st.integers(0, 300),
-    found=st.none() | st.integers(0, 300),
+    found=st.none() | st.integers(-1, 300),
     offsets=st.tuples(*[st.integers(0, 200)] * 3).map(sorted),
 )
 def test_what_is_planned_is_in_the_log(
@@ -95,7 +96,7 @@ def test_what_is_planned_is_in_the_log(
     if plan.kept is None:
         assert plan.then is not None
         assert marks.start <= plan.then <= marks.end
-        assert (plan.clamp is None) == (plan.wanted == plan.then and not (target is ResetTarget.TIME and found is None))
+        assert (plan.clamp is None) == (plan.wanted == plan.then and not (target is ResetTarget.TIME and found == -1))
         checked = {HERE: CheckedOffset(now, plan.then)}
         assert what_has_changed(checked, {} if now is None else {HERE: now}, {HERE: marks}) is None
     else:

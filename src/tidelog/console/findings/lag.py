@@ -41,7 +41,7 @@ class PartitionLag:
     Of the readable ones readers of committed records skip those that are `aborted`.
 
     `lost` offsets were deleted before the group has reached them. `beyond` tells by how much the committed offset lies
-    behind the end of the log: the log was cut, or the topic recreated.
+    past the end of the log: the log was cut, or the topic recreated.
     """
 
     records: int
@@ -70,7 +70,9 @@ class TotalLag:
     # In one partition.
     largest: int
     waits: bool
-    # Partitions with a committed offset whose lag is not known: without a leader, or not there any more.
+    # Partitions with a committed offset whose lag is known, and those whose lag is not: without a leader, or not there
+    # any more. The total is that of the known ones.
+    known: int
     unknown: int
 
 
@@ -91,6 +93,8 @@ class LagTrend(StrEnum):
     STANDS_STILL = "stands still"
     # There are not enough readings yet.
     UNKNOWN = "unknown"
+    # Nothing is left where the lag is known, but it is not known of all partitions.
+    NOT_TOLD = "not told"
 
 
 class CatchingUp(NamedTuple):
@@ -140,6 +144,7 @@ def total_lag(lags: Iterable[PartitionLag | None]) -> TotalLag:
         exact=all(lag.exact for lag in known),
         largest=max((lag.records for lag in known), default=0),
         waits=readable == 0 and any(lag.held for lag in known),
+        known=len(known),
         unknown=len(listed) - len(known),
     )
 
@@ -169,7 +174,8 @@ def catching_up(
 ) -> CatchingUp:
     """If both go on as they do."""
     if lag.records == 0:
-        return CatchingUp(LagTrend.CAUGHT_UP)
+        is_all = isinstance(lag, PartitionLag) or lag.unknown == 0
+        return CatchingUp(LagTrend.CAUGHT_UP if is_all else LagTrend.NOT_TOLD)
     if lag.waits:
         return CatchingUp(LagTrend.WAITS)
     if consumed_per_second is None or produced_per_second is None:

@@ -49,6 +49,8 @@ class ResetKept(StrEnum):
     NOTHING_COMMITTED = "nothing committed"
     NOT_IN_OTHER_GROUP = "not in other group"
     NO_LEADER = "no leader"
+    # Which offset the time has: the leader has not answered.
+    NOT_TOLD = "not told"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +71,8 @@ class PlannedOffset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResetWish:
-    """`value` is that of OFFSET and SHIFT; `found` are the offsets of TIME, those of the other group of GROUP."""
+    """`value` is that of OFFSET and SHIFT; `found` are the offsets of TIME, -1 where no record is that late, and those
+    of the other group of GROUP."""
 
     target: ResetTarget
     value: int
@@ -112,6 +115,9 @@ def _planned(wish: ResetWish, partition: TopicPartition, now: int | None, marks:
         case ResetTarget.TIME:
             found = wish.found.get(partition)
             if found is None:
+                # It would be wrong to take no answer for "no record is that late": that moves to the end.
+                return kept(ResetKept.NOT_TOLD)
+            if found < 0:
                 return moved(marks.end, ResetClamp.NONE_SO_LATE)
             wanted = found
         case ResetTarget.OFFSET:

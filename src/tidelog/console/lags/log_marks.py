@@ -28,12 +28,13 @@ async def places_at(
     at: int,
     *,
     read_committed: bool = False,
+    patience_ms: int = PATIENCE_MS,
 ) -> dict[TopicPartition, int]:
     """The offset at a time or a place, of the partitions that answer. -1 where no record is that late."""
     wanted = dict.fromkeys(led(metadata, partitions), at)
     if not wanted:
         return {}
-    found = await admin.list_offsets(wanted, read_committed=read_committed, timeout_ms=PATIENCE_MS, metadata=metadata)
+    found = await admin.list_offsets(wanted, read_committed=read_committed, timeout_ms=patience_ms, metadata=metadata)
     return {partition: answer.offset for partition, answer in found.items() if not isinstance(answer, ApiError)}
 
 
@@ -52,9 +53,12 @@ async def marks_of(
 def marks_from(
     starts: Mapping[TopicPartition, int], stable: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, LogMarks]:
-    """Of three readings at three moments, put in order. Without a last stable offset all is stable."""
+    """Of three readings at three moments, put in order, where both ends are known. Without a last stable offset all is
+    stable."""
     marks: dict[TopicPartition, LogMarks] = {}
     for partition, end in ends.items():
-        start = min(starts.get(partition, 0), end)
+        if partition not in starts:
+            continue
+        start = min(starts[partition], end)
         marks[partition] = LogMarks(start, min(max(stable.get(partition, end), start), end), end)
     return marks

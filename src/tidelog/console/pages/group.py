@@ -136,7 +136,9 @@ class GroupReader:
             total, consumed_per_second=self._consumed_per_second(consumed), produced_per_second=produced
         )
         known = [lag for lag in lags.values() if lag is not None]
-        self._points.append({"at": time.time(), "lag": total.records, "consumed": consumed, "produced": produced})
+        # The lag of some partitions only would look like that of a group which has caught up.
+        records = None if total.unknown else total.records
+        self._points.append({"at": time.time(), "lag": records, "consumed": consumed, "produced": produced})
         return {
             **total_document(total),
             "held": sum(lag.held for lag in known),
@@ -212,6 +214,7 @@ def _member(member: GroupMemberDescription) -> dict[str, Json]:
         "host": member.host,
         "epoch": member.epoch,
         "assignment": _by_topic(member.assignment),
+        "assignment_problem": member.assignment_problem,
         "target": _by_topic(member.target),
     }
 
@@ -266,10 +269,10 @@ def _holding(holding: HoldingBack, held: Held) -> dict[str, Json]:
         "hangs": not held.hanging.isdisjoint(partitions),
         "hidden": known is None and held.ids_may_be_hidden,
         "silent": list(held.silent) if known is None else [],
+        "leaderless": held.leaderless if known is None else 0,
         "partitions": [{"topic": each.topic, "partition": each.partition} for each in partitions],
     }
 
-        "leaderless": held.leaderless if known is None else 0,
 
 def _trend(found: CatchingUp) -> dict[str, Json]:
     return {"progress": found.trend.value, "in_ms": found.in_ms}

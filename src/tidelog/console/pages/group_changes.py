@@ -44,6 +44,8 @@ MOST_PARTITIONS = 5_000
 # Characters that name them.
 _LONGEST_PARTITIONS = 50_000
 _LARGEST_OFFSET = (1 << 63) - 1
+# Looking for a time, a leader may have to read. Somebody waits for the preview, so it may take longer than for a page.
+_PATIENCE_MS = 10_000
 
 _JOINED = frozenset(
     {
@@ -211,8 +213,7 @@ async def _found(
     if to is ResetTarget.TIME:
         if value < 0:
             raise ConsoleRefusal("a time before 1970 is no time of a record: use the earliest offset")
-        found = await places_at(admin, metadata, wanted, value)
-        return {partition: offset for partition, offset in found.items() if offset >= 0}
+        return await places_at(admin, metadata, wanted, value, patience_ms=_PATIENCE_MS)
     if to is ResetTarget.GROUP:
         found = {partition: place.offset for partition, place in (await admin.list_group_offsets(other)).items()}
         if not found:

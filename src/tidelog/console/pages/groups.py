@@ -113,5 +113,6 @@ def total_document(total: TotalLag) -> dict[str, Json]:
         "exact": total.exact,
         "largest": total.largest,
         "waits": total.waits,
+        "known": total.known,
         "unknown": total.unknown,
     }

@@ -26,7 +26,7 @@ function LagNotes({ row }) {
   ].filter(Boolean);
   return html`${notes.length > 0 && html`<span class="lag-notes">${notes.join(', ')}</span>`}
     ${lag.lost > 0 && html`<span class="lag-notes"><${Tag} kind="bad">${plural(lag.lost, 'offset was', 'offsets were')} deleted before the group has read them<//></span>`}
-    ${lag.beyond > 0 && html`<span class="lag-notes"><${Tag} kind="bad">${count(lag.beyond)} behind the end: the log was cut, or the topic recreated<//></span>`}`;
+    ${lag.beyond > 0 && html`<span class="lag-notes"><${Tag} kind="bad">${count(lag.beyond)} past the end of the log: it was cut, or the topic recreated<//></span>`}`;
 }
 
 function Noted({ text }) {
@@ -47,7 +47,7 @@ const columns = (rows, nobody) => [
   {
     key: 'lag', label: 'Lag', value: (row) => row.lag?.records, number: true,
     show: (row) => (row.lag ? html`<div><${Lag} lag=${row.lag} /><${LagNotes} row=${row} /></div>`
-      : row.committed === null ? '–' : html`<span class="lag-notes">the partition does not tell</span>`),
+      : row.committed === null ? '–' : html`<span class="lag-notes">not known: no leader answers</span>`),
   },
   { key: 'consumed', label: 'Read', value: (row) => row.consumed, show: (row) => rate(row.consumed), number: true },
   { key: 'produced', label: 'Written', value: (row) => row.produced, show: (row) => rate(row.produced), number: true },
@@ -74,7 +74,7 @@ function Waits({ data }) {
     const lags = theirs.map((each) => held.get(nameOf(each)));
     const records = lags.reduce((sum, lag) => sum + lag.held, 0);
     const exact = lags.every((lag) => lag.exact);
-    const more = theirs.length > 5 ? ` and ${count(theirs.length - 5)} more partitions` : '';
+    const more = theirs.length > 5 ? ` and ${plural(theirs.length - 5, 'more partition', 'more partitions')}` : '';
     const since = holding.start_ms === null ? '' : ` since ${duration(Math.max(0, data.now_ms - holding.start_ms))}`;
     const sentence = `${exact ? '' : 'At most '}${plural(records, 'record', 'records')} of ${
       visible(theirs.slice(0, 5).map(nameOf).join(', '))}${more} ${records === 1 ? 'is' : 'are'} behind an open transaction${since}`;
@@ -102,7 +102,8 @@ function LagView({ data, query }) {
       ${data.partitions_left_out > 0 && html`<${NotTold}>These are the partitions with the largest lags: ${count(data.partitions_left_out)} more are left out.<//>`}
       ${data.not_readable.length > 0 && html`<${NotTold}>This console may not read ${visible(data.not_readable.join(', '))}, so control records of it cannot be told from records.<//>`}
       <${Table} label="Lag" columns=${table} rows=${rows} rowKey=${nameOf} sorted=${{ key: 'partition', down: false }}
-        empty=${all ? 'The group has committed no offsets, and no partitions are assigned.' : 'The group has read everything.'} />
+        empty=${all ? 'The group has committed no offsets, and no partitions are assigned.'
+    : data.total?.unknown > 0 ? 'No partition whose leader answers has a lag.' : 'The group has read everything.'} />
       <ul class="legend" aria-hidden="true">
         <li><span class="swatch read-done"></span>read</li><li><span class="swatch read-left"></span>not read yet</li>
         <li><span class="swatch read-held"></span>behind an open transaction</li></ul>
@@ -155,7 +156,7 @@ function Done({ done, onClose }) {
 export function Group({ id, query, session }) {
   const { data, failure } = useLive('group/live', { id });
   const [done, setDone] = useState(null);
-  const view = VIEWS[query.view] ? query.view : 'lag';
+  const view = Object.hasOwn(VIEWS, query.view ?? '') ? query.view : 'lag';
   const here = path('groups', id);
   const gone = failure?.problem === 'missing';
   return html`
@@ -165,7 +166,7 @@ export function Group({ id, query, session }) {
     : !data ? html`<${Waiting} failure=${failure} />` : html`
       <${Problem} failure=${failure} />
       <${Tabs} label="Views of this group" tabs=${Object.entries(VIEWS).map(([key, label]) => ({
-    href: key === 'lag' ? here : `${here}?view=${key}`, label, current: key === view,
+    href: key === 'lag' ? here : `${here}${here.includes('?') ? '&' : '?'}view=${key}`, label, current: key === view,
   }))} />
       ${view !== 'change' && html`<${Summary} data=${data} withLag=${view === 'lag'} />`}
       ${view === 'lag' && data.kind !== 'share' && html`<${LagView} data=${data} query=${query} />`}

@@ -1,6 +1,6 @@
 // What can be changed of a group: its offsets, after a preview; its offsets of a topic; the group itself.
-import { html, useEffect, useState } from '../lib/html.js';
-import { get, post } from '../lib/api.js';
+import { html, useEffect, useRef, useState } from '../lib/html.js';
+import { Failure, get, post } from '../lib/api.js';
 import { count, plural, time } from '../lib/format.js';
 import { visible } from '../lib/visible.js';
 import { Card, Confirm, NotTold, Problem } from '../lib/components.js';
@@ -55,8 +55,12 @@ function Reset({ data, session, onDone }) {
   const [preview, setPreview] = useState(null);
   const [failure, setFailure] = useState(null);
   const [confirming, setConfirming] = useState(false);
+  const asking = useRef(null);
+  useEffect(() => () => asking.current?.abort(), []);
   const topics = [...new Set(data.partitions.filter((row) => row.committed !== null).map((row) => row.topic))];
   const change = (changes) => {
+    // The answer to another question is not a preview of this one.
+    asking.current?.abort();
     setForm((before) => ({ ...before, ...changes }));
     setPreview(null);
   };
@@ -66,10 +70,13 @@ function Reset({ data, session, onDone }) {
     if (!asked) return;
     setFailure(null);
     setPreview(null);
+    asking.current?.abort();
+    const mine = new AbortController();
+    asking.current = mine;
     try {
-      setPreview({ ...(await get('group/reset', asked)), asked });
+      setPreview({ ...(await get('group/reset', asked, mine.signal)), asked });
     } catch (problem) {
-      setFailure(problem);
+      if (problem.name !== 'AbortError') setFailure(problem);
     }
   };
   const rows = preview?.rows.filter((row) => row.changes) ?? [];
@@ -122,8 +129,11 @@ function Reset({ data, session, onDone }) {
 function DeleteOffsets({ data, session, onDone }) {
   const topics = [...new Set(data.partitions.filter((row) => row.committed !== null).map((row) => row.topic))];
   const [chosen, setChosen] = useState('');
-  const topic = topics.includes(chosen) ? chosen : topics[0] ?? '';
+  // Of large groups the page has a part: then any topic can be named, and its offsets are asked for.
+  const isPart = data.partitions_left_out > 0;
+  const topic = topics.includes(chosen) || (isPart && chosen.trim()) ? chosen.trim() : topics[0] ?? '';
   const [confirming, setConfirming] = useState(null);
+  const [failure, setFailure] = useState(null);
   const remove = async () => {
     const { rows } = confirming;
     const answer = await post('group/offsets/delete', {
@@ -135,13 +145,25 @@ function DeleteOffsets({ data, session, onDone }) {
       lines: answer.done.map(doneLine),
     });
   };
-  const begin = () => setConfirming({ topic, rows: data.partitions.filter((row) => row.topic === topic && row.committed !== null) });
+  const begin = async () => {
+    setFailure(null);
+    try {
+      const rows = isPart ? (await get('group/reset', { id: data.id, to: 'latest', topic })).rows.map((row) => ({ ...row, committed: row.now })) : data.partitions;
+      const committed = rows.filter((row) => row.topic === topic && row.committed !== null);
+      if (committed.length === 0) throw new Failure({ message: `The group has committed no offsets of topic ${visible(topic)}.` });
+      setConfirming({ topic, rows: committed });
+    } catch (problem) {
+      setFailure(problem);
+    }
+  };
   return html`<${Card} title="Delete offsets of a topic">
     ${topics.length === 0 ? html`<p class="muted">The group has committed no offsets.</p>` : html`
-    <div class="controls"><label>Topic <select value=${topic} onChange=${(event) => setChosen(event.target.value)}>${
-  topics.map((each) => html`<option key=${each} value=${each}>${visible(each)}</option>`)}</select></label>
+    <div class="controls"><label>Topic ${isPart ? html`<input type="text" placeholder=${topic} value=${chosen} onInput=${(event) => setChosen(event.target.value)} />`
+    : html`<select value=${topic} onChange=${(event) => setChosen(event.target.value)}>${
+      topics.map((each) => html`<option key=${each} value=${each}>${visible(each)}</option>`)}</select>`}</label>
       <button type="button" class="danger" disabled=${session.read_only} onClick=${begin}>Delete offsets …</button></div>
-    <p class="muted">For a topic that the group does not read any more. Members that are subscribed to it keep the coordinator from doing so.</p>`}
+    <p class="muted">For a topic that the group does not read any more. Members that are subscribed to it keep the coordinator from doing so.</p>
+    <${Problem} failure=${failure} />`}
     ${session.read_only && html`<${NotTold}>${READ_ONLY}<//>`}
     ${confirming && html`<${Confirm} title=${`Delete the offsets of topic ${visible(confirming.topic)}?`} confirm="Delete offsets"
       onConfirm=${remove} onClose=${() => setConfirming(null)}>

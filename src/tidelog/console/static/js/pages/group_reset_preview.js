@@ -8,11 +8,12 @@ const KEPT = {
   'nothing committed': 'stays: nothing is committed that could be shifted',
   'not in other group': 'stays: the other group has no offset of it',
   'no leader': 'stays: the partition has no leader that answers',
+  'not told': 'stays: its leader has not told the offset of that time; preview again',
 };
 
 const CLAMPED = {
   start: (row) => `${count(row.wanted)} is before the log: the earliest offset`,
-  end: (row) => `${count(row.wanted)} is behind the end: the end of the log`,
+  end: (row) => `${count(row.wanted)} is past the end: the end of the log`,
   'none so late': () => 'no record is that late: the end of the log',
 };
 

@@ -30,15 +30,28 @@ export function protocolOf({ kind, protocol_type: type }) {
   return kind === 'classic' && type && type !== 'consumer' ? `${label}, of type ${type}` : label;
 }
 
-// A lag that may have control records in it is an upper bound.
-export const lagText = (lag) => (lag === null || lag === undefined ? '–' : `${lag.exact ? '' : '≤ '}${count(lag.records)}`);
+const isKnown = (lag) => lag !== null && lag !== undefined && lag.known !== 0;
+const AT_MOST = 'At most so many: control records among them are not counted yet, or are too many to count';
+const AT_LEAST = 'Of the partitions whose leaders answer; the lag of the others is not known';
+const ABOUT = 'Of the partitions whose leaders answer, and control records among them are not all counted';
 
-export const Lag = ({ lag }) => (lag === null || lag === undefined ? html`<span>–</span>`
-  : html`<span title=${lag.exact ? undefined : 'At most so many: control records among them are not counted yet, or are too many to count'}>${lagText(lag)}</span>`);
+// A lag that may have control records in it is an upper bound. A total has `known` and `unknown` partitions: of some of
+// them it is a lower bound, of none it is not known.
+export function lagText(lag) {
+  if (!isKnown(lag)) return '–';
+  return `${lag.unknown > 0 ? (lag.exact ? '≥ ' : 'about ') : lag.exact ? '' : '≤ '}${count(lag.records)}`;
+}
+
+export function Lag({ lag }) {
+  if (!isKnown(lag)) return html`<span>–</span>`;
+  const meaning = lag.unknown > 0 ? (lag.exact ? AT_LEAST : ABOUT) : lag.exact ? undefined : AT_MOST;
+  return html`<span title=${meaning}>${lagText(lag)}</span>`;
+}
 
 export function trendText({ progress, in_ms: ms }, nobody = false) {
   switch (progress) {
     case 'caught up': return 'caught up';
+    case 'not told': return 'not known: leaders do not answer';
     case 'waits': return 'waits for an open transaction';
     case 'catches up': return `in about ${duration(ms)}`;
     case 'falls behind': return 'falls further behind';

@@ -21,8 +21,8 @@ const SHOWN = {
 const Notes = ({ row }) => html`
   ${row.lag?.waits && html` <${Tag} kind="held" title="All that is left to read is behind an open transaction">waits for a transaction<//>`}
   ${row.lost > 0 && html` <${Tag} kind="bad" title="Records were deleted before the group has read them">missed records in ${plural(row.lost, 'partition', 'partitions')}<//>`}
-  ${row.beyond > 0 && html` <${Tag} kind="bad" title="The committed offset is behind the end of the log: the log was cut, or the topic recreated">behind the end in ${plural(row.beyond, 'partition', 'partitions')}<//>`}
-  ${row.lag?.unknown > 0 && html` <${Tag} kind="warn" title="Partitions without a leader that answers, or that are not there any more">${plural(row.lag.unknown, 'partition does', 'partitions do')} not tell<//>`}
+  ${row.beyond > 0 && html` <${Tag} kind="bad" title="The committed offset is past the end of the log: it was cut, or the topic recreated">past the end in ${plural(row.beyond, 'partition', 'partitions')}<//>`}
+  ${row.lag?.unknown > 0 && html` <${Tag} kind="warn" title="Partitions without a leader that answers, or that are not there any more">lag of ${plural(row.lag.unknown, 'partition', 'partitions')} not known<//>`}
   ${row.problem && html` <${Tag} kind="warn" title=${row.problem}>offsets not told<//>`}`;
 
 const COLUMNS = [
@@ -44,7 +44,7 @@ const COLUMNS = [
 
 function Groups({ query }) {
   const { data, failure } = useLive('groups/live', { named: query.named });
-  const shown = SHOWN[query.show] ? query.show : 'all';
+  const shown = Object.hasOwn(SHOWN, query.show ?? '') ? query.show : 'all';
   const rows = useMemo(() => (data ? data.groups.filter(SHOWN[shown].keep) : []), [data, shown]);
   if (!data) return html`<h1>Groups</h1><${Waiting} failure=${failure} />`;
   const bounded = rows.some((row) => row.lag && !row.lag.exact);
@@ -54,7 +54,7 @@ function Groups({ query }) {
       actions=${html`<label>Show <select value=${shown} onChange=${(event) => setQuery({ show: event.target.value })}>
         ${Object.entries(SHOWN).map(([key, { label }]) => html`<option key=${key} value=${key}>${label}</option>`)}</select></label>`}>
       ${(data.left_out > 0 || query.named) && html`<${NameSearch} named=${query.named ?? ''} />`}
-      ${data.left_out > 0 && html`<${NotTold}>There are more groups than this page shows: ${count(data.left_out)} are left out. Search for a part of their names.<//>`}
+      ${data.left_out > 0 && html`<${NotTold}>There are more groups than this page shows: ${plural(data.left_out, 'is', 'are')} left out. Search for a part of their names.<//>`}
       <${Silent} brokers=${data.silent} what="groups" />
       <${Leaderless} partitions=${data.leaderless} log="__consumer_offsets" what="groups" />
       <${Table} label="Groups" columns=${COLUMNS} rows=${rows} rowKey=${(row) => row.id}
