@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import itertools
+import re
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
@@ -140,6 +142,49 @@ async def test_a_token_in_the_form_becomes_a_cookie() -> None:
         assert (await client.get("/topics")).text == "reached"
         # A second form that was open already.
         assert (await client.post("/login", data={"token": TOKEN})).status_code == 303
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/topics/orders?partition=3&view=messages",
+        "/groups/a%20%22b%3E?view=members",
+        "/topics?show=%22%3E%3Cscript%3E",
+        "//elsewhere.example/topics",
+        "/%5C%5Celsewhere.example",
+    ],
+)
+async def test_who_logs_in_gets_what_was_asked_for(address: str) -> None:
+    async with visitor(remote_guard(), REMOTE) as client:
+        page = await client.get(f"{REMOTE}{address}")
+        assert page.status_code == 401
+        place = html.unescape(re.findall('name="place" value="([^"]*)"', page.text)[0])
+        assert "<script" not in page.text
+        wrong = await client.post("/login", data={"token": OTHER, "place": place})
+        assert html.unescape(re.findall('name="place" value="([^"]*)"', wrong.text)[0]) == place
+        reply = await client.post("/login", data={"token": TOKEN, "place": place})
+        assert reply.status_code == 303
+        found = httpx.URL(f"{REMOTE}/").join(reply.headers["location"])
+        assert (found.host, found.port) == ("console.example", 8080)
+        wanted = httpx.URL(f"{REMOTE}/{address.lstrip('/')}")
+        assert found.params == wanted.params
+        if "elsewhere" not in address:
+            assert found.path == wanted.path
+
+
+async def test_the_form_leads_to_no_other_host() -> None:
+    for place in ("//elsewhere.example/", "https://elsewhere.example/", "/\\elsewhere.example", "", "/\r\nx: y"):
+        async with visitor(remote_guard(), REMOTE) as client:
+            reply = await client.post("/login", data={"token": TOKEN, "place": place})
+        assert reply.status_code == 303
+        assert httpx.URL(f"{REMOTE}/").join(reply.headers["location"]).host == "console.example"
+        assert reply.headers["location"].startswith("/")
+        assert "x" not in reply.headers
+
+
+async def test_the_address_of_the_form_itself_leads_to_the_overview() -> None:
+    async with visitor(remote_guard(), REMOTE) as client:
+        assert 'name="place" value="/">' in (await client.get("/login")).text
 
 
 async def test_programs_send_the_token_in_a_header() -> None:
@@ -431,6 +476,9 @@ async def test_changes_have_a_bound() -> None:
         for length, status in ((MOST_BODY_BYTES, 200), (MOST_BODY_BYTES + 1, 413)):
             headers = changing(app, **{"content-length": str(length)})
             assert (await client.post("/api/x", headers=headers, content=b"{}")).status_code == status
+        # A server reads chunks, whatever length is declared beside them.
+        both = changing(app, **{"content-length": "2", "transfer-encoding": "chunked"})
+        assert (await client.post("/api/x", headers=both, content=b"{}")).status_code == 411
         odd = await client.post("/api/x", headers=changing(app, **{"content-length": "-1"}), content=b"{}")
         assert odd.status_code == 411
 

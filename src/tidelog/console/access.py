@@ -19,7 +19,8 @@ import contextlib
 import hashlib
 import hmac
 import secrets
-from urllib.parse import parse_qsl, quote, urlencode
+from html import escape
+from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import ClientDisconnect, Request
@@ -78,8 +79,11 @@ _LOGIN_PAGE = """<!doctype html>
 <p>This console is not on your own machine: it needs the token that <code>tidelog console</code> printed when it
 started.</p>
 <form method="post" action="/login"><label>Token <input name="token" type="password" autocomplete="current-password"
-autofocus required></label> <button>Open</button></form>{problem}</main></body></html>
+autofocus required></label> <input type="hidden" name="{place_field}" value="{place}">
+<button>Open</button></form>{problem}</main></body></html>
 """
+# What was asked for before the form came.
+_PLACE_FIELD = "place"
 _WRONG_TOKEN = "<p role='alert'>That is not the token of this console.</p>"
 
 
@@ -157,7 +161,7 @@ class Guard:
             return None
         if path.startswith("/api/"):
             return reply({"problem": "token", "message": "this console needs its token"}, _UNAUTHORIZED)
-        return _login_page("" if given is None else _WRONG_TOKEN)
+        return _login_page("" if given is None else _WRONG_TOKEN, _place_of(request, path))
 
     async def _log_in(self, request: Request) -> Response:
         body = bytearray()
@@ -168,13 +172,15 @@ class Guard:
                     if len(body) > _MOST_FORM_BYTES:
                         break
         form = dict(parse_qsl(body[:_MOST_FORM_BYTES].decode("utf-8", "replace")))
+        # Only a path of this console, whoever has written it there: `_welcome` sees to that.
+        path, _, query = form.get(_PLACE_FIELD, "/").partition("?")
         if self._matches(form.get("token", "")):
-            return self._welcome(request, "/", "")
-        return _login_page(_WRONG_TOKEN)
+            return self._welcome(request, unquote(path), query)
+        return _login_page(_WRONG_TOKEN, f"{path}?{query}" if query else path)
 
     def _welcome(self, request: Request, path: str, query: str) -> Response:
         # One slash: a second one would make the rest a host.
-        place = "/" + quote(path.lstrip("/"), safe="/") + (f"?{query}" if query else "")
+        place = "/" + quote(path.lstrip("/\\"), safe="/") + (f"?{query}" if query else "")
         answer = RedirectResponse(place, 303, headers={"cache-control": "no-store"})
         # Lax: who follows a link that a colleague has sent is known. Nothing changes by a GET.
         answer.set_cookie(_cookie_of(request), self._cookie, max_age=_YEAR_SECONDS, httponly=True, samesite="lax")
@@ -209,7 +215,10 @@ def _refusal(message: str, status: int = FORBIDDEN) -> Response:
 
 
 def _refused_body(request: Request) -> Response | None:
-    """The server holds clients to the length that they have declared."""
+    """The server holds clients to the length that they have declared, unless the body comes in chunks: then it reads
+    chunks, whatever length is declared beside them."""
+    if "transfer-encoding" in request.headers:
+        return _refusal("this change comes in chunks (Transfer-Encoding): send its length", _LENGTH_REQUIRED)
     length = request.headers.get("content-length")
     if length is None or not (length.isascii() and length.isdigit()):
         return _refusal("this change does not say how long it is (Content-Length)", _LENGTH_REQUIRED)
@@ -220,8 +229,16 @@ def _refused_body(request: Request) -> Response | None:
     return None
 
 
-def _login_page(problem: str) -> Response:
-    page = _LOGIN_PAGE.format(problem=problem, style=LOGIN_STYLE)
+def _place_of(request: Request, path: str) -> str:
+    """What was asked for, without the token, as the form sends it back."""
+    if path == LOGIN:
+        return "/"
+    rest = urlencode([(name, value) for name, value in request.query_params.multi_items() if name != "token"])
+    return quote(path, safe="/") + (f"?{rest}" if rest else "")
+
+
+def _login_page(problem: str, place: str) -> Response:
+    page = _LOGIN_PAGE.format(problem=problem, style=LOGIN_STYLE, place_field=_PLACE_FIELD, place=escape(place))
     return HTMLResponse(page, _UNAUTHORIZED, headers={"cache-control": "no-store"})
 
 

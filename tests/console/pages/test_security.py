@@ -148,6 +148,25 @@ async def test_only_what_was_seen_is_deleted(guarded: ConsoleApi) -> None:
 
 
 @pytest.mark.parametrize(
+    "change",
+    [
+        {"resource_type": "ANY"},
+        {"pattern_type": "MATCH"},
+        {"pattern_type": "ANY"},
+        {"operation": "ANY"},
+        {"permission_type": "ANY"},
+        {"name": ""},
+        {"host": ""},
+    ],
+)
+async def test_nothing_is_deleted_that_nobody_has_named(guarded: ConsoleApi, change: dict[str, str]) -> None:
+    await guarded.post("security/acls/add", ACL)
+    refused = await guarded.post("security/acls/delete", {"acls": [ACL, {**ACL, **change}]}, 400)
+    assert refused["problem"] == "refused"
+    assert (await guarded.get("security/acls"))["acls"] == [ACL]
+
+
+@pytest.mark.parametrize(
     ("change", "part"),
     [
         ({"principal": "ann"}, "'User:ann'"),

@@ -136,6 +136,11 @@ class AclDeletion(BaseModel):
 async def delete(parts: Parts, wanted: AclDeletion) -> Response:
     """These ACLs and no others: what a filter selects now may be more than what somebody has seen before."""
     bindings = [each.binding() for each in wanted.acls]
+    for acl in bindings:
+        # Names such as ANY and MATCH would select what nobody has seen.
+        problem = refusal_to_create(acl)
+        if problem is not None:
+            raise ConsoleRefusal(f"that is no ACL that could be deleted: {problem}")
     admin = await parts.cluster.admin()
     results = await admin.delete_acls([filter_for(acl) for acl in bindings])
     refusals = [result for result in results.values() if isinstance(result, ApiError)]
