@@ -127,6 +127,62 @@ def test_pages_of_older_and_newer_records(any_cluster: Cluster, console: Console
     expect(page.get_by_role("button", name="Older").first).to_be_disabled()
 
 
+def test_the_keyboard_stays_on_the_button_from_page_to_page(
+    one_node: Cluster, console: ConsoleOfTest, page: Page
+) -> None:
+    fill(one_node)
+    page.goto(address(console, one_node, ORDERS, "partition=1&rows=25&start=offset&offset=100"))
+    older = page.get_by_role("button", name="Older").first
+    older.focus()
+    for first in (75, 50, 25):
+        page.keyboard.press("Enter")
+        expect(page.get_by_text(f"25 rows: partition 1, offsets {first} to {first + 24}").first).to_be_visible()
+        expect(older).to_be_focused()
+
+
+def test_another_partition_is_read_from_where_the_page_begins(
+    one_node: Cluster, console: ConsoleOfTest, page: Page
+) -> None:
+    fill(one_node)
+    page.goto(address(console, one_node, ORDERS, "start=beginning&rows=25"))
+    page.get_by_label("Partitions").select_option("1")
+    expect(page.get_by_text("25 rows: partition 1, offsets 0 to 24")).to_be_visible()
+    page.goto(address(console, one_node, ORDERS, "start=live"))
+    expect(page.get_by_text("Live.")).to_be_visible()
+    page.get_by_label("Partitions").select_option("1")
+    expect(page.get_by_text("Live.")).to_be_visible()
+    expect(page).to_have_url(re.compile("start=live"))
+
+
+def test_the_words_of_the_form_can_be_searched_for(one_node: Cluster, console: ConsoleOfTest, page: Page) -> None:
+    fill(one_node)
+    page.goto(address(console, one_node, ORDERS, "partition=1"))
+    page.get_by_text("Filter", exact=True).click()
+    page.get_by_label("Text of the key").fill("contains")
+    page.get_by_role("button", name="Search", exact=True).click()
+    expect(page).to_have_url(re.compile("key=contains"))
+    expect(page.get_by_text("0 of 600 records match.")).to_be_visible()
+
+
+def test_a_path_needs_a_text(one_node: Cluster, console: ConsoleOfTest, page: Page) -> None:
+    fill(one_node)
+    page.goto(address(console, one_node, ORDERS, "partition=1"))
+    page.get_by_text("Filter", exact=True).click()
+    page.get_by_label("JSON path in the value").fill("id")
+    page.get_by_role("button", name="Search", exact=True).click()
+    assert page.get_by_label("Text of the value").evaluate("(field) => field.validity.valueMissing")
+    assert "value_path" not in page.url
+
+
+def test_a_live_record_that_is_open_stays_when_others_come(
+    one_node: Cluster, console: ConsoleOfTest, page: Page
+) -> None:
+    """Also one that is not among the rows that are kept: its address is shown."""
+    fill(one_node)
+    page.goto(address(console, one_node, ORDERS, "start=live&open=1:5"))
+    expect(page.get_by_role("region", name="Offset 5 of partition 1")).to_be_visible()
+
+
 def test_all_partitions_are_merged_by_time(any_cluster: Cluster, console: ConsoleOfTest, page: Page) -> None:
     fill(any_cluster)
     page.goto(address(console, any_cluster, ORDERS, "start=beginning&rows=25"))

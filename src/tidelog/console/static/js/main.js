@@ -44,24 +44,31 @@ function NoSuchPage() {
 function Shown({ place, session }) {
   const [loaded, setLoaded] = useState({ page: null, module: null, failure: null });
   const content = useRef(null);
+  const isFirst = useRef(true);
   const entry = Object.hasOwn(PAGES, place.page) ? PAGES[place.page] : null;
   useEffect(() => {
-    if (!entry) return;
-    import(`./pages/${entry.module}.js`).then(
-      (module) => setLoaded({ page: place.page, module, failure: null }),
-      (failure) => setLoaded({ page: place.page, module: null, failure }),
-    );
+    if (!entry) return undefined;
+    // Whoever goes on before the module is here does not want it any more.
+    let isWanted = true;
+    const show = (module, failure) => isWanted && setLoaded({ page: place.page, module, failure });
+    import(`./pages/${entry.module}.js`).then((module) => show(module, null), (failure) => show(null, failure));
+    return () => { isWanted = false; };
   }, [place.page]);
   // The module is asked for while the session is.
   const ready = loaded.page === place.page && session && loaded.module;
   const title = !entry ? 'No such page' : ready ? ready.title(place) : entry.label;
   useEffect(() => { document.title = `${title} · tidelog`; }, [title]);
+  // Whoever uses the keyboard goes on in what has changed.
+  useEffect(() => {
+    if (isFirst.current) isFirst.current = false;
+    else content.current?.focus({ preventScroll: true });
+  }, [place.page, place.rest]);
   if (!entry) return html`<main id="content"><${NoSuchPage} /></main>`;
   if (loaded.page === place.page && loaded.failure) {
     return html`<main id="content"><${Problem} failure=${loaded.failure} /></main>`;
   }
   return html`<main id="content" ref=${content} tabindex="-1" aria-busy=${!ready}>
-    ${ready && html`<${ErrorBoundary} key=${`${place.page}/${place.rest}`}>
+    ${ready && html`<${ErrorBoundary} key=${`${place.page}/${place.rest}`} of=${place.query}>
       <${ready.default} ...${place} session=${session} />
     <//>`}
   </main>`;

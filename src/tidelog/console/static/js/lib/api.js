@@ -73,19 +73,20 @@ export async function post(path, body) {
   }
 }
 
-// { data, failure, loading, again() }: a question that is asked again when its address changes.
+// { data, failure, loading, again() }: a question that is asked again when its address changes. The former answer stays
+// until the new one is here; if that is a failure, only an answer to the same question stays beside it.
 export function useGet(path, parameters = {}) {
   const url = path && address(path, parameters);
-  const [state, setState] = useState({ data: null, failure: null, loading: true });
+  const [state, setState] = useState({ data: null, failure: null, loading: true, url });
   const [turn, setTurn] = useState(0);
   useEffect(() => {
     if (!url) return undefined;
     const ending = new AbortController();
     setState((before) => ({ ...before, loading: true }));
     get(path, parameters, ending.signal).then(
-      (data) => setState({ data, failure: null, loading: false }),
+      (data) => setState({ data, failure: null, loading: false, url }),
       (failure) => failure.name === 'AbortError'
-        || setState((before) => ({ data: before.data, failure, loading: false })),
+        || setState((before) => ({ data: before.url === url ? before.data : null, failure, loading: false, url })),
     );
     return () => ending.abort();
   }, [url, turn]);
@@ -160,7 +161,8 @@ export function useLive(path, parameters = {}) {
       if (document.hidden) timer = setTimeout(stop, HIDDEN_MS);
       else if (source === null) start();
     };
-    start();
+    // A tab that was opened in the background waits for its first look: a browser has few connections to one host.
+    if (!document.hidden) start();
     document.addEventListener('visibilitychange', onVisibility);
     return () => {
       stop();

@@ -1,6 +1,6 @@
 // What pages are made of.
 import { Component, html, useEffect, useId, useMemo, useRef, useState } from './html.js';
-import { count, exactTime, time } from './format.js';
+import { NOTHING, count, exactTime, time } from './format.js';
 import { setQuery } from './router.js';
 
 // A failure as a sentence. `kind` "unsupported" is what this cluster cannot tell: a word, not an error.
@@ -24,6 +24,11 @@ export class ErrorBoundary extends Component {
     console.error(failure);
   }
 
+  // Another query may be one that the page can show.
+  componentDidUpdate(before) {
+    if (this.state.failure && before.of !== this.props.of) this.setState({ failure: null });
+  }
+
   render({ children }, { failure }) {
     if (!failure) return children;
     return html`<p class="problem" role="alert">This page has failed: ${failure.message}. Please report it.</p>`;
@@ -43,16 +48,16 @@ export const Silent = ({ brokers, what }) => brokers.length > 0 && html`<${NotTo
   brokers.length === 1 ? `Broker ${brokers[0]} does not answer: the ${what} that it coordinates are left out.`
     : `Brokers ${brokers.join(', ')} do not answer: the ${what} that they coordinate are left out.`}<//>`;
 
-export const Tag = ({ kind = '', title, children }) => html`<span class=${`tag ${kind}`} title=${title}>${children}</span>`;
-
-export const Time = ({ ms }) => (ms === null || ms === undefined || ms < 0
-  ? html`<span>–</span>`
-  : html`<time dateTime=${exactTime(ms)} title=${exactTime(ms)}>${time(ms)}</time>`);
 // Partitions of a log of coordinators that have no leader, so that nobody coordinates what is in them.
 export const Leaderless = ({ partitions, log, what }) => partitions > 0 && html`<${NotTold}>${
   partitions === 1 ? `1 partition of ${log} has no leader: the ${what} that its leader would coordinate are left out.`
     : `${count(partitions)} partitions of ${log} have no leader: the ${what} that their leaders would coordinate are left out.`}<//>`;
 
+export const Tag = ({ kind = '', title, children }) => html`<span class=${`tag ${kind}`} title=${title}>${children}</span>`;
+
+export const Time = ({ ms }) => (ms === null || ms === undefined || ms < 0
+  ? html`<span>–</span>`
+  : html`<time dateTime=${exactTime(ms)} title=${exactTime(ms)}>${time(ms)}</time>`);
 
 export function Card({ title, note, actions, children, class: kind = '' }) {
   const id = useId();
@@ -69,11 +74,13 @@ export const Facts = ({ rows }) => html`<dl class="facts">${rows.filter(Boolean)
 
 // Made once: a list of a thousand names is sorted with each reading.
 const names = new Intl.Collator('en', { numeric: true });
-const comparable = (value) => (value === null || value === undefined ? -Infinity : value);
+// What is missing comes first, then numbers, then words.
+const rank = (value) => (value === null || value === undefined || value === '' ? 0 : typeof value === 'string' ? 2 : 1);
 
-function compare(first, second) {
-  const [a, b] = [comparable(first), comparable(second)];
-  if (typeof a === 'string' && typeof b === 'string') return names.compare(a, b);
+function compare(a, b) {
+  const kind = rank(a);
+  if (kind !== rank(b)) return kind - rank(b);
+  if (kind === 2) return names.compare(a, b);
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
@@ -102,7 +109,7 @@ export function Table({
   const sortBy = (key) => setOrder((before) => ({ key, down: before.key === key ? !before.down : false }));
   const many = rows.length > 8;
   return html`<div class="table">
-    ${filter && many && html`<label class="filter">Filter
+    ${filter && (many || text !== '') && html`<label class="filter">Filter
       <input type="search" value=${text} onInput=${(event) => { setText(event.target.value); setPage(0); }} /></label>`}
     <table><caption class="hidden">${label}</caption>
       <thead><tr>${columns.map((column) => html`
@@ -125,19 +132,28 @@ export function Table({
 // A small plot of points [{at (seconds), value}]; what is null leaves a hole.
 export function Plot({ label, points, show, height = 56 }) {
   const width = 240;
-  const known = points.filter(({ value }) => value !== null && value !== undefined);
-  const last = known.at(-1)?.value;
+  const isKnown = ({ value }) => value !== null && value !== undefined;
+  const known = points.filter(isKnown);
+  const last = points.at(-1);
+  const now = last && isKnown(last) ? show(last.value) : NOTHING;
   const top = Math.max(...known.map(({ value }) => value), 0);
   const begin = points[0]?.at ?? 0;
   const span = Math.max((points.at(-1)?.at ?? 0) - begin, 1);
-  const x = (at) => ((at - begin) / span) * width;
-  const y = (value) => height - 3 - (top ? (value / top) * (height - 8) : 0);
-  const line = known.map(({ at, value }, index) => `${index ? 'L' : 'M'}${x(at).toFixed(1)} ${y(value).toFixed(1)}`).join('');
-  const area = known.length > 1
-    ? `${line}L${x(known.at(-1).at).toFixed(1)} ${height}L${x(known[0].at).toFixed(1)} ${height}Z` : '';
-  const text = known.length ? `${label}: now ${show(last)}, at most ${show(top)}` : `${label}: no reading yet`;
+  const x = (at) => (((at - begin) / span) * width).toFixed(1);
+  const y = (value) => (height - 3 - (top ? (value / top) * (height - 8) : 0)).toFixed(1);
+  const parts = [];
+  points.forEach((point, index) => {
+    if (!isKnown(point)) return;
+    if (index === 0 || !isKnown(points[index - 1])) parts.push([]);
+    parts.at(-1).push(point);
+  });
+  const lineOf = (part) => part.map(({ at, value }, index) => `${index ? 'L' : 'M'}${x(at)} ${y(value)}`).join('');
+  const line = parts.map(lineOf).join('');
+  const area = parts.filter((part) => part.length > 1)
+    .map((part) => `${lineOf(part)}L${x(part.at(-1).at)} ${height}L${x(part[0].at)} ${height}Z`).join('');
+  const text = known.length ? `${label}: now ${now}, at most ${show(top)}` : `${label}: no reading yet`;
   return html`<figure class="plot">
-    <figcaption>${label} <strong>${known.length ? show(last) : '…'}</strong></figcaption>
+    <figcaption>${label} <strong>${known.length ? now : '…'}</strong></figcaption>
     <svg viewBox=${`0 0 ${width} ${height}`} preserveAspectRatio="none" role="img" aria-label=${text}>
       <path class="plot-area" d=${area} /><path class="plot-line" d=${line} />
     </svg>

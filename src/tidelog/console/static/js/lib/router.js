@@ -17,14 +17,11 @@ function decoded(part) {
   }
 }
 
-// The first part of the path, the rest of it decoded, and the query as an object.
+// The first part of the path, the rest of it decoded, and the query as an object. What a path cannot end with is in `id`.
 export function place() {
   const [, page = '', ...rest] = window.location.pathname.split('/');
-  return {
-    page,
-    rest: rest.map(decoded).join('/'),
-    query: Object.fromEntries(new URLSearchParams(window.location.search)),
-  };
+  const query = Object.fromEntries(new URLSearchParams(window.location.search));
+  return { page, rest: [...rest.map(decoded), ...('id' in query ? [query.id] : [])].join('/'), query };
 }
 
 export function usePlace() {
@@ -52,7 +49,13 @@ export function setQuery(changes, { replace = true } = {}) {
   navigate(window.location.pathname + (text && `?${text}`), { replace });
 }
 
-export const path = (...parts) => `/${parts.map((part) => encodeURIComponent(part)).join('/')}`;
+// Browsers take these for directories, however they are written.
+const isDirectory = (part) => part === '.' || part === '..';
+
+export function path(...parts) {
+  const written = `/${(isDirectory(parts.at(-1)) ? parts.slice(0, -1) : parts).map((part) => encodeURIComponent(part)).join('/')}`;
+  return isDirectory(parts.at(-1)) ? `${written}?id=${parts.at(-1)}` : written;
+}
 
 // Links within the console do not load the page again.
 export function followLinks() {

@@ -1,5 +1,5 @@
 // Configurations: everything that has properties, and the properties of one of them.
-import { html, useMemo, useState } from '../lib/html.js';
+import { html, useEffect, useMemo, useState } from '../lib/html.js';
 import { useGet } from '../lib/api.js';
 import { bytes, count, duration, plural } from '../lib/format.js';
 import { path, setQuery } from '../lib/router.js';
@@ -78,6 +78,8 @@ function Properties({ kind, name, query, session }) {
   const [resetting, setResetting] = useState(null);
   const [done, setDone] = useState(null);
   const [text, setText] = useState(query.filter ?? '');
+  // What was changed is shown until the cluster is asked again, and has answered.
+  useEffect(() => { setChanged(null); }, [data]);
   const shown = changed ?? data;
   const onlyDifferent = query.show === 'different';
   const rows = useMemo(() => {
@@ -101,7 +103,7 @@ function Properties({ kind, name, query, session }) {
     ${done && html`<p class="note" role="status">${done}</p>`}
     <${Card} title="Properties" note=${`${count(rows.length)} of ${count(shown.properties.length)}; ${kind === 'cluster'
     ? `${count(different)} set` : `${plural(different, 'differs', 'differ')} from the default`}`}
-      actions=${html`<button type="button" onClick=${() => { setChanged(null); setDone(null); again(); }}>Read again</button>`}>
+      actions=${html`<button type="button" onClick=${() => { setDone(null); again(); }}>Read again</button>`}>
       ${kind === 'cluster' && html`<p class="muted">What is set here holds for all brokers that have no value of their own, and takes effect
         while they run. The values in use are those of broker ${shown.asked}.</p>`}
       ${session.read_only && html`<${NotTold}>This console was started with --read-only: properties cannot be changed here.<//>`}
@@ -197,9 +199,9 @@ function Everything({ query }) {
     <${Things} kind="broker" label="Broker" title="Brokers" rows=${data.brokers} sets=${sets.broker} more=${ADDRESS} onlySet=${onlySet} empty="No broker answers." />
     <${Things} kind="topic" label="Topic" title="Topics" rows=${data.topics} sets=${sets.topic} onlySet=${onlySet} empty="There are no topics." />
     <${Silent} brokers=${data.groups_silent} what="groups" />
+    <${Leaderless} partitions=${data.groups_leaderless} log="__consumer_offsets" what="groups" />
     ${data.groups ? html`<${Things} kind="group" label="Group" title="Groups" rows=${withConfigured(data.groups, sets.group)} sets=${sets.group} more=${KIND} onlySet=${onlySet} empty="There are no groups." />`
     : html`<${Card} title="Groups"><${NotTold}>This cluster does not tell about its groups, or this client may not see them.<//><//>`}`;
-    <${Leaderless} partitions=${data.groups_leaderless} log="__consumer_offsets" what="groups" />
 }
 
 export default function Configs({ rest, query, session }) {

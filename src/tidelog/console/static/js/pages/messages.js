@@ -6,10 +6,9 @@ import { Card, NotTold, Problem, Waiting } from '../lib/components.js';
 import { linkTo, parametersOf, readQuery, usePortions } from './messages/asking.js';
 import { Filter, Place } from './messages/controls.js';
 import { Download } from './messages/download.js';
-import { Entries, idOf } from './messages/entries.js';
+import { Elsewhere, Entries } from './messages/entries.js';
 import { Live } from './messages/live.js';
 import { Produce } from './messages/produce.js';
-import { Details } from './messages/record.js';
 
 const ENDS = {
   records: 'The search has stopped at its limit of records for one go.',
@@ -51,8 +50,8 @@ function SearchStatus({ portions, found, older, loading, goOn }) {
       loading ? 'Searching …' : `Search on in ${older ? 'older' : 'newer'} records`}</button></p>`}</div>`;
 }
 
-function Paging({ data, asked, again }) {
-  const go = (older) => setQuery({
+function Paging({ data, asked, loading, again }) {
+  const go = (older) => loading || setQuery({
     start: 'at', at: older ? data.before : data.after, older: older ? 1 : '', order: asked.newestFirst ? 'newest' : 'oldest',
     open: '', offset: '', time: '',
   }, { replace: false });
@@ -69,23 +68,22 @@ function Log({ topic, query, asked, begin, onOpen }) {
   const parameters = parametersOf(topic, query, asked);
   const { portions, failure, loading, goOn, again } = usePortions(parameters, asked.older);
   const last = portions.at(-1);
+  begin.current = '';
   if (!last) return html`<${Waiting} failure=${failure} what=${asked.isFiltered ? 'the cluster; a search may take some seconds' : 'the cluster'} />`;
-  begin.current = (asked.older ? last : portions[0]).before;
+  if (!loading) begin.current = (asked.older ? last : portions[0]).before;
   const inOrder = asked.older ? [...portions].reverse() : portions;
   const oldestFirst = inOrder.flatMap(({ rows }) => rows);
   const rows = asked.newestFirst ? [...oldestFirst].reverse() : oldestFirst;
-  const [partition, offset] = asked.open.split(':');
-  const isElsewhere = /^\d+:\d+$/.test(asked.open) && !rows.some((row) => row.kind === 'record' && idOf(row) === asked.open);
   return html`
     <${Problem} failure=${failure} />
     ${Object.entries(last.silent).map(([each, reason]) => html`<${NotTold} key=${each}>Partition ${each} is left out: ${reason}.<//>`)}
     ${asked.isFiltered ? html`<${SearchStatus} portions=${portions} found=${rows.length} older=${asked.older} loading=${loading} goOn=${goOn} />`
-    : html`<${Paging} data=${last} asked=${asked} again=${again} />`}
+    : html`<${Paging} data=${last} asked=${asked} loading=${loading} again=${again} />`}
     ${!asked.isFiltered && last.scan.ended === 'bytes' && html`<${NotTold}>These are fewer rows than wanted: more would be over the limit of bytes for one page.<//>`}
-    ${isElsewhere && html`<${Details} topic=${topic} partition=${Number(partition)} offset=${Number(offset)} form=${asked.form} onClose=${() => onOpen('')} />`}
+    <${Elsewhere} topic=${topic} rows=${rows} open=${asked.open} form=${asked.form} onOpen=${onOpen} />
     ${rows.length > 0 ? html`<${Entries} topic=${topic} rows=${rows} open=${asked.open} form=${asked.form} onOpen=${onOpen} />`
     : !asked.isFiltered && html`<p class="muted">${last.at_start && last.at_end ? 'There are no records.' : 'There are no records here.'}</p>`}
-    ${!asked.isFiltered && rows.length > 25 && html`<${Paging} data=${last} asked=${asked} again=${again} />`}`;
+    ${!asked.isFiltered && rows.length > 25 && html`<${Paging} data=${last} asked=${asked} loading=${loading} again=${again} />`}`;
 }
 
 function Produced({ topic, record }) {

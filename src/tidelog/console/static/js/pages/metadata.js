@@ -3,6 +3,7 @@ import { html, useState } from '../lib/html.js';
 import { get, useGet, useLive } from '../lib/api.js';
 import { count, duration } from '../lib/format.js';
 import { setQuery } from '../lib/router.js';
+import { visible } from '../lib/visible.js';
 import { Card, Facts, NotTold, Problem, Table, Waiting } from '../lib/components.js';
 import { Records, useFollowed, useSearch } from './metadata_records.js';
 
@@ -124,7 +125,7 @@ function AtOffset({ offset, log }) {
 function Filtered({ query, followed }) {
   const { type, about, name } = query;
   const { rows, state, searchOn } = useSearch({ type, subject: about, name }, followed);
-  const what = [about, name].filter(Boolean).join(' ');
+  const what = visible([about, name].filter(Boolean).join(' '));
   const { from, to, start, busy, failure, more } = state;
   const range = from === null ? 'Searching …'
     : `${count(rows.length)} found in the records from offset ${count(from)} to ${count(Math.max(to - 1, from))}${

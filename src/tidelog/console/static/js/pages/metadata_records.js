@@ -1,7 +1,7 @@
 // Records of the metadata log: the list, one of them with the image before and after, and what comes while one looks.
 import { html, useCallback, useEffect, useId, useMemo, useRef, useState } from '../lib/html.js';
 import { get, useGet } from '../lib/api.js';
-import { bytes, count, duration, exactTime, time } from '../lib/format.js';
+import { bytes, count, duration, exactTime, plural, time } from '../lib/format.js';
 import { Facts, Problem, Tag } from '../lib/components.js';
 import { visible } from '../lib/visible.js';
 
@@ -109,7 +109,7 @@ function Elements({ gone, come }) {
     come.map((each) => html`<${Tag} key=${`+${each}`} kind="good">+ ${visible(each)}<//>`)}</div>`;
 }
 
-const LeftOut = ({ number, offset }) => (number > 0 ? html`<p class="muted">${count(number)} more fields are not shown here:
+const LeftOut = ({ number, offset }) => (number > 0 ? html`<p class="muted">${plural(number, 'more field is', 'more fields are')} not shown here:
   <a href=${whole(offset)} target="_blank">everything as JSON</a>.</p>` : null);
 
 const whole = (offset) => `/api/metadata/record?offset=${offset}&whole=true`;

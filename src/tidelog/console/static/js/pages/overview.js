@@ -2,6 +2,7 @@
 import { html } from '../lib/html.js';
 import { useLive } from '../lib/api.js';
 import { bytes, compact, count, duration, plural, rate } from '../lib/format.js';
+import { visible } from '../lib/visible.js';
 import { Card, Facts, NotTold, Plot, Problem, Table, Tag, Waiting } from '../lib/components.js';
 
 export const title = () => 'Overview';
@@ -40,7 +41,7 @@ function Attention({ findings }) {
   if (findings.length === 0) return html`<p class="all-good">Nothing needs attention.</p>`;
   return html`<ul class="findings">${findings.map(({ severity, text, link }) => html`
     <li key=${text} class=${severity === 'broken' ? 'bad' : 'warn'}>
-      <${Tag} kind=${severity === 'broken' ? 'bad' : 'warn'}>${severity}<//> <span>${text}</span> <a href=${link}>Show</a>
+      <${Tag} kind=${severity === 'broken' ? 'bad' : 'warn'}>${severity}<//> <span>${visible(text)}</span> <a href=${link}>Show</a>
     </li>`)}</ul>`;
 }
 

@@ -56,7 +56,7 @@ export function Producers({ topic, partition }) {
       <${Table} label="Producers" columns=${table} rows=${data.producers} rowKey=${(row) => row.id}
         empty="No idempotent producer has written to this partition lately. Producers without idempotence have no id." />
       ${data.batches_told && html`<p class="muted">The last batches of a producer: their sequences, and the offset of the last record, oldest first. By these the leader knows a batch that is sent twice.</p>`}
-      ${data.left_out > 0 && html`<${NotTold}>${plural(data.left_out, 'producer that has', 'producers that have')} written longer ago are left out.<//>`}
+      ${data.left_out > 0 && html`<${NotTold}>${plural(data.left_out, 'producer that wrote longer ago is', 'producers that wrote longer ago are')} left out.<//>`}
       ${data.producers.length > 0 && !data.batches_told && html`<${NotTold}>Which batches a broker remembers of each producer only tidelog tells; this one tells the last sequence.<//>`}
       <${Silent} brokers=${data.ids_silent} what="transactional ids" />
       <${Leaderless} partitions=${data.ids_leaderless} log="__transaction_state" what="transactional ids" />

@@ -1,7 +1,7 @@
 // Security: users and their passwords. ACLs and quotas are in modules of their own.
 import { html, useId, useState } from '../lib/html.js';
 import { post, useGet } from '../lib/api.js';
-import { count } from '../lib/format.js';
+import { count, plural } from '../lib/format.js';
 import { Card, Confirm, NotTold, Problem, Table, Tabs, Tag, Waiting } from '../lib/components.js';
 import { visible } from '../lib/visible.js';
 import { Acls } from './security_acls.js';
@@ -89,7 +89,7 @@ function Users({ session }) {
   return html`
     <${Problem} failure=${failure} />
     ${done && html`<p class="note" role="status">${done}</p>`}
-    <${Card} title="Users of SCRAM" note=${users ? count(users.length + data.left_out) : ''} actions=${users && !readOnly && html`
+    <${Card} title="SCRAM users" note=${users ? count(users.length + data.left_out) : ''} actions=${users && !readOnly && html`
         <button type="button" onClick=${() => setAdding(true)}>Add a user</button>`}>
       ${problem && html`<${NotTold}>${problem}<//>`}
       ${readOnly && html`<${NotTold}>This console was started with --read-only: users cannot be changed here.<//>`}
@@ -97,7 +97,7 @@ function Users({ session }) {
         tokens and of certificates are not among them: those are in the configuration of brokers, or elsewhere.</p>
       ${users && html`<${Table} label="Users" rows=${rowsOf(users)} rowKey=${(row) => `${row.name} ${row.mechanism}`} sorted=${{ key: 'name', down: false }}
         columns=${columnsFor({ own, readOnly, onChange: setChanging, onDelete: setDeleting })} empty="There are no users of SCRAM." />`}
-      ${data.left_out > 0 && html`<p class="muted">${count(data.left_out)} more users are not shown.</p>`}
+      ${data.left_out > 0 && html`<p class="muted">${plural(data.left_out, 'more user is', 'more users are')} not shown.</p>`}
     <//>
     ${adding && html`<${Password} iterations=${iterations} onClose=${() => setAdding(false)}
       onDone=${after((user, mechanism) => `${user} has a password for ${mechanism}.`)} />`}

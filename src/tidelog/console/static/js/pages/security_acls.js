@@ -115,7 +115,7 @@ function Addition({ choices, onClose, onDone }) {
 }
 
 export function Acls({ query, session }) {
-  const { data, failure, again } = useGet('security/acls', filterOf(query));
+  const { data, failure, loading, again } = useGet('security/acls', filterOf(query));
   const { data: choices } = useGet('security/acls/choices');
   const [adding, setAdding] = useState(false);
   const [deleting, setDeleting] = useState(null);
@@ -132,7 +132,7 @@ export function Acls({ query, session }) {
     <${Problem} failure=${failure} />
     ${done && html`<p class="note" role="status">${done}</p>`}
     <${Card} title="ACLs" note=${acls ? count(acls.length + data.left_out) : ''} actions=${acls && !readOnly && html`
-        ${filtered && acls.length > 0 && html`<button type="button" class="danger" disabled=${acls.length > MOST_DELETED || data.left_out > 0}
+        ${filtered && acls.length > 0 && html`<button type="button" class="danger" disabled=${loading || acls.length > MOST_DELETED || data.left_out > 0}
           onClick=${() => setDeleting(acls)}>${acls.length > MOST_DELETED ? `At most ${count(MOST_DELETED)} can be deleted at once` : `Delete these ${count(acls.length)}`}</button>`}
         <button type="button" onClick=${() => setAdding(true)}>Add an ACL</button>`}>
       ${problem && html`<${NotTold}>${problem}<//>`}
@@ -140,8 +140,8 @@ export function Acls({ query, session }) {
       ${acls && html`
         <${Filter} query=${query} choices=${choices} />
         <${Table} label="ACLs" rows=${acls} rowKey=${keyOf} columns=${columnsFor({ readOnly, onDelete: setDeleting })} filter=${false}
-          empty=${filtered ? 'No ACL is like that.' : 'There are no ACLs: whoever is no super user may do nothing, unless allow.everyone.if.no.acl.found is true.'} />
-        ${data.left_out > 0 && html`<p class="muted">${count(data.left_out)} more ACLs are not shown: filter them.</p>`}`}
+          empty=${filtered ? 'No ACL matches this filter.' : 'There are no ACLs: only super users may do anything, unless allow.everyone.if.no.acl.found is true.'} />
+        ${data.left_out > 0 && html`<p class="muted">${plural(data.left_out, 'more ACL is', 'more ACLs are')} not shown: filter them.</p>`}`}
     <//>
     ${adding && html`<${Addition} choices=${choices} onClose=${() => setAdding(false)} onDone=${after} />`}
     ${deleting && html`<${Deletion} acls=${deleting} onClose=${() => setDeleting(null)} onDone=${after} />`}`;

@@ -1,7 +1,7 @@
 // Quotas of users, client ids and addresses: which there are, setting and removing them.
 import { html, useId, useState } from '../lib/html.js';
 import { post, useGet } from '../lib/api.js';
-import { bytes, count } from '../lib/format.js';
+import { bytes, count, plural } from '../lib/format.js';
 import { Card, Confirm, NotTold, Problem, Table, Tag, Waiting } from '../lib/components.js';
 import { visible } from '../lib/visible.js';
 
@@ -111,7 +111,7 @@ export function Quotas({ session }) {
       <p class="muted">Clients that use more are slowed down, not refused. Each broker counts on its own.</p>
       ${quotas && html`<${Table} label="Quotas" rows=${quotas} rowKey=${(row) => JSON.stringify(row.entity)}
         columns=${columnsFor({ readOnly, onChange: (known) => setChanging({ known }), onRemove: setRemoving })} empty="Nobody has a quota." />`}
-      ${data.left_out > 0 && html`<p class="muted">${count(data.left_out)} more entities with quotas are not shown.</p>`}
+      ${data.left_out > 0 && html`<p class="muted">${plural(data.left_out, 'more entity', 'more entities')} with quotas ${data.left_out === 1 ? 'is' : 'are'} not shown.</p>`}
     <//>
     ${changing && html`<${Change} known=${changing.known} onClose=${() => setChanging(null)} onDone=${after} />`}
     ${removing && html`<${Removal} known=${removing} onClose=${() => setRemoving(null)} onDone=${after} />`}`;

@@ -45,7 +45,7 @@ const COLUMNS = [
 function Topics({ query, session }) {
   const [creating, setCreating] = useState(false);
   const { data, failure } = useLive('topics/live');
-  const shown = SHOWN[query.show] ? query.show : 'own';
+  const shown = Object.hasOwn(SHOWN, query.show ?? '') ? query.show : 'own';
   const rows = useMemo(() => (data ? data.topics.filter(SHOWN[shown].keep) : []), [data, shown]);
   return html`<h1>Topics</h1>
     ${!data ? html`<${Waiting} failure=${failure} />` : html`

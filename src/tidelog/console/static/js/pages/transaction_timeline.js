@@ -76,7 +76,7 @@ export function Timeline({ live, problem, load }) {
       empty=${before === null ? 'The log has no record of this id.' : 'The newest records of the log have none of this id.'} />
     <${Problem} failure=${failure} />
     ${before !== null && entries.length < MOST_ENTRIES && html`<p><button type="button" disabled=${busy} onClick=${older}>${busy ? 'Reading …' : 'Older'}</button>
-      <span class="muted"> Records in front of offset ${count(before)} of ${live.log.topic}-${live.log.partition}.</span></p>`}
+      <span class="muted"> Records before offset ${count(before)} of ${live.log.topic}-${live.log.partition}.</span></p>`}
     ${entries.length >= MOST_ENTRIES && html`<${NotTold}>This page shows no more than ${count(MOST_ENTRIES)} records.<//>`}
     ${before === null && entries.length > 0 && html`<p class="muted">There are no older records: the log is read to its beginning, and compaction keeps only the last record of an id.</p>`}`}`;
 }

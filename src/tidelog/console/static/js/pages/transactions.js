@@ -60,7 +60,7 @@ function Holding({ data }) {
 
 function Transactions({ query, session }) {
   const { data, failure } = useLive('transactions/live', { named: query.named });
-  const shown = SHOWN[query.show] ? query.show : 'all';
+  const shown = Object.hasOwn(SHOWN, query.show ?? '') ? query.show : 'all';
   const rows = useMemo(() => (data ? data.transactions.filter(SHOWN[shown].keep) : []), [data, shown]);
   const table = useMemo(() => columns(data?.now_ms ?? 0), [data]);
   return html`<h1>Transactions</h1>
@@ -71,7 +71,7 @@ function Transactions({ query, session }) {
       actions=${html`<label>Show <select value=${shown} onChange=${(event) => setQuery({ show: event.target.value })}>
         ${Object.entries(SHOWN).map(([key, { label }]) => html`<option key=${key} value=${key}>${label}</option>`)}</select></label>`}>
       ${(data.left_out > 0 || query.named) && html`<${NameSearch} label="Id contains" named=${query.named ?? ''} />`}
-      ${data.left_out > 0 && html`<${NotTold}>There are more transactional ids than this page shows: ${count(data.left_out)} are left out, those with an open transaction last. Search for a part of their names.<//>`}
+      ${data.left_out > 0 && html`<${NotTold}>There are more transactional ids than this page shows: ${plural(data.left_out, 'is', 'are')} left out, those with an open transaction last. Search for a part of their names.<//>`}
       <${Silent} brokers=${data.silent} what="transactional ids" />
       <${Leaderless} partitions=${data.leaderless} log="__transaction_state" what="transactional ids" />
       <${Table} label="Transactional ids" columns=${table} rows=${rows} rowKey=${(row) => row.id}

@@ -50,32 +50,38 @@ export const linkTo = (topic, partition, offset) => `${path('topics', topic)}?${
 })}`;
 
 const NOTHING = { portions: [], failure: null, loading: true };
+// What may differ between two pages of the same thing.
+const PLACES = ['start', 'offset', 'time', 'at', 'older'];
 
 // { portions, failure, loading, goOn(), again() }: what is at the address, and further portions of a search.
 export function usePortions(parameters, older) {
   const url = address('messages', parameters);
-  const [state, setState] = useState({ ...NOTHING, url });
+  const about = address('messages', Object.fromEntries(Object.entries(parameters).filter(([name]) => !PLACES.includes(name))));
+  const [state, setState] = useState({ ...NOTHING, url, about });
   const [turn, setTurn] = useState(0);
   const ending = useRef(null);
-  const ask = (asked, before) => {
+  // What is shown until the answer is here, and what the answer is added to.
+  const ask = (asked, shown, before) => {
     ending.current?.abort();
     const mine = new AbortController();
     ending.current = mine;
-    setState({ portions: before, failure: null, loading: true, url });
+    setState({ portions: shown, failure: null, loading: true, url, about });
     get('messages', asked, mine.signal).then(
-      (data) => setState({ portions: [...before, data], failure: null, loading: false, url }),
-      (failure) => failure.name === 'AbortError' || setState({ portions: before, failure, loading: false, url }),
+      (data) => setState({ portions: [...before, data], failure: null, loading: false, url, about }),
+      (failure) => failure.name === 'AbortError' || setState({ portions: before, failure, loading: false, url, about }),
     );
   };
+  // The former page stays until the next one is here, and with it the button that somebody is on; of something else
+  // nothing stays.
+  const former = state.about === about ? state.portions : [];
   useEffect(() => {
-    // What was shown stays until the answer is here, unless it is about something else.
-    ask(parameters, []);
+    ask(parameters, former, []);
     return () => ending.current.abort();
   }, [url, turn]);
   const goOn = () => {
     const last = state.portions.at(-1);
-    ask({ ...parameters, start: 'at', offset: undefined, time: undefined, at: older ? last.before : last.after, older: older || undefined }, state.portions);
+    ask({ ...parameters, start: 'at', offset: undefined, time: undefined, at: older ? last.before : last.after, older: older || undefined }, state.portions, state.portions);
   };
   const again = useCallback(() => setTurn((before) => before + 1), []);
-  return { ...(state.url === url ? state : NOTHING), goOn, again };
+  return { ...(state.url === url ? state : { ...NOTHING, portions: former }), goOn, again };
 }

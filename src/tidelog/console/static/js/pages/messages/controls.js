@@ -24,14 +24,16 @@ function localTime(ms) {
   return new Date(at.getTime() - at.getTimezoneOffset() * 60000).toISOString().slice(0, 23);
 }
 
-function Partitions({ value, partitions }) {
+function Partitions({ value, partitions, start }) {
   const count = partitions.length;
+  // An offset and a place that paging has come to are of one partition; all else is wanted of the next one as well.
+  const elsewhere = start === 'offset' || start === 'at' ? { start: 'end', offset: '' } : {};
   const ranges = [];
   for (let first = 0; count > MOST_TOGETHER && first < count; first += MOST_TOGETHER) {
     ranges.push(`${first}-${Math.min(first + MOST_TOGETHER, count) - 1}`);
   }
   return html`<label>Partitions
-    <select value=${value} onChange=${(event) => setQuery({ ...PLACE, partition: event.target.value, start: 'end', offset: '' })}>
+    <select value=${value} onChange=${(event) => setQuery({ ...PLACE, partition: event.target.value, ...elsewhere })}>
       ${count > 1 && count <= MOST_TOGETHER && html`<option value="all">all ${plural(count, 'partition', 'partitions')}</option>`}
       ${count === 1 && html`<option value="all">0</option>`}
       ${ranges.map((range) => html`<option key=${range} value=${range}>${range.replace('-', ' to ')}</option>`)}
@@ -59,7 +61,7 @@ export function Place({ query, asked, partitions }) {
   };
   const set = (name) => (event) => setQuery({ [name]: event.target.value });
   return html`<form class="controls" onSubmit=${submit} aria-label="What is shown">
-    <${Partitions} value=${asked.partitions} partitions=${partitions} />
+    <${Partitions} value=${asked.partitions} partitions=${partitions} start=${asked.start} />
     <label>From <select value=${from} onChange=${(event) => choose(event.target.value)}>
       ${asked.start === 'at' && html`<option value="">this place</option>`}
       ${Object.entries(STARTS).map(([key, label]) => html`<option key=${key} value=${key}>${label}</option>`)}</select></label>
@@ -78,12 +80,12 @@ export function Place({ query, asked, partitions }) {
   </form>`;
 }
 
-function Compared({ name, draft, change, label }) {
+function Compared({ name, draft, change, label, required = false }) {
   const how = draft[`${name}_how`] || 'contains';
   return html`
     <select aria-label=${`How the ${label} is compared`} value=${how} onChange=${(event) => change({ [`${name}_how`]: event.target.value })}>
       ${Object.entries(COMPARISONS).map(([key, words]) => html`<option key=${key} value=${key}>${words}</option>`)}</select>
-    ${how !== 'null' && html`<input type="text" class="msg-wanted" maxlength="1000" spellcheck="false" aria-label=${`Text of the ${label}`}
+    ${how !== 'null' && html`<input type="text" class="msg-wanted" maxlength="1000" spellcheck="false" aria-label=${`Text of the ${label}`} required=${required}
       value=${draft[name] ?? ''} onInput=${(event) => change({ [name]: event.target.value })} />`}`;
 }
 
@@ -99,7 +101,9 @@ export function Filter({ query, isFiltered }) {
   const apply = (changes) => setQuery({ ...PLACE, ...changes, at: query.at, older: query.older, order: query.order }, { replace: false });
   const submit = (event) => {
     event.preventDefault();
-    apply(Object.fromEntries(FILTERS.map((name) => [name, draft[name] === 'contains' ? '' : draft[name]])));
+    // What is usual is left out of the address.
+    const isUsual = (name) => name.endsWith('_how') && draft[name] === 'contains';
+    apply(Object.fromEntries(FILTERS.map((name) => [name, isUsual(name) ? '' : draft[name]])));
   };
   const clear = () => apply(Object.fromEntries(FILTERS.map((name) => [name, ''])));
   return html`<details class="msg-filter" open=${shown} onToggle=${(event) => setShown(event.currentTarget.open)}><summary>Filter${isFiltered && ' (set)'}</summary>
@@ -109,7 +113,7 @@ export function Filter({ query, isFiltered }) {
       <div role="group" aria-labelledby=${`${id}-value`}><span id=${`${id}-value`}>Value</span>
         <input type="text" class="msg-where" maxlength="1000" spellcheck="false" placeholder="all of it, or a JSON path" aria-label="JSON path in the value"
           title='such as total.amount, items[0].article or ["unit price"]' value=${draft.value_path} onInput=${(event) => change({ value_path: event.target.value })} />
-        <${Compared} name="value" draft=${draft} change=${change} label="value" /></div>
+        <${Compared} name="value" draft=${draft} change=${change} label="value" required=${Boolean(draft.value_path)} /></div>
       <div role="group" aria-labelledby=${`${id}-header`}><span id=${`${id}-header`}>Header</span>
         <input type="text" class="msg-where" maxlength="1000" spellcheck="false" placeholder="any, or its name" aria-label="Name of the header"
           value=${draft.header_name} onInput=${(event) => change({ header_name: event.target.value })} />

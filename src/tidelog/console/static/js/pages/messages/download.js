@@ -20,24 +20,64 @@ const ENDS = {
   pattern: 'The regular expression took too long.',
 };
 const ASK_MS = 500;
+const MOST_UNKNOWN = 30;
 
 const newId = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (each) => each.toString(16).padStart(2, '0')).join('');
 
-// The end of the download with this id, asked for until it is known.
+// The end of the download with this id, asked for until it is known: { state, ... }, and `lost` if nobody knows it.
 function useEnd(id) {
   const [end, setEnd] = useState(null);
   useEffect(() => {
     setEnd(null);
     if (!id) return undefined;
     let timer = null;
+    let unknown = 0;
+    let isOver = false;
+    const later = (ms) => { timer = setTimeout(ask, ms); };
+    // The console learns of a download when the browser asks for the file; it forgets those of before its start.
+    const miss = () => {
+      unknown += 1;
+      if (unknown < MOST_UNKNOWN) later(2 * ASK_MS);
+      else setEnd({ state: 'lost' });
+    };
     const ask = () => get('messages/download/end', { id }).then((answer) => {
+      if (isOver) return;
+      if (answer.state === 'unknown') {
+        miss();
+        return;
+      }
+      unknown = 0;
       setEnd(answer);
-      if (answer.state !== 'ended') timer = setTimeout(ask, ASK_MS);
-    }, () => { timer = setTimeout(ask, 4 * ASK_MS); });
+      if (answer.state !== 'ended') later(ASK_MS);
+    }, () => { if (!isOver) miss(); });
     ask();
-    return () => clearTimeout(timer);
+    return () => {
+      isOver = true;
+      clearTimeout(timer);
+    };
   }, [id]);
   return end;
+}
+
+function left(end) {
+  const silent = Object.entries(end.silent ?? {});
+  return [
+    end.unreadable > 0 && `${plural(end.unreadable, 'batch', 'batches')} of the log cannot be read and ${end.unreadable === 1 ? 'is' : 'are'} not in the file.`,
+    ...silent.slice(0, 5).map(([partition, reason]) => `Partition ${partition} is not in the file: ${reason}.`),
+    silent.length > 5 && `${plural(silent.length - 5, 'more partition is', 'more partitions are')} not in the file.`,
+    end.partitions_left_out > 0 && `${plural(end.partitions_left_out, 'partition is', 'partitions are')} not in the file: choose them in another download.`,
+  ].filter(Boolean);
+}
+
+function End({ end }) {
+  if (end?.state === 'lost') {
+    return html`<p class="problem">The console knows nothing of this download. If your browser has a file, compare its number of records.</p>`;
+  }
+  if (end?.state !== 'ended') return html`<p class="waiting">The download goes on …</p>`;
+  if (end.problem) return html`<p class="problem">The file is not whole: ${end.problem}.</p>`;
+  const missing = left(end);
+  return html`<p class="note">${plural(end.records, 'record', 'records')} in the file. ${ENDS[end.ended]}</p>
+    ${missing.length > 0 && html`<p class="problem">${missing.join(' ')}</p>`}`;
 }
 
 export function Download({ topic, query, asked, before, onClose }) {
@@ -86,9 +126,7 @@ export function Download({ topic, query, asked, before, onClose }) {
     <p class="muted">Partitions: ${asked.partitions}. ${asked.isFiltered ? 'Only records that the filter of this page leaves.' : ''}
       Records of aborted and open transactions are in it, with their outcome; control records are not.</p>
     <${Problem} failure=${failure} />
-    <div role="status">${id && (end?.state === 'ended'
-    ? end.problem ? html`<p class="problem">The file is not whole: ${end.problem}.</p>` : html`<p class="note">${plural(end.records, 'record', 'records')} in the file. ${ENDS[end.ended]}</p>`
-    : html`<p class="waiting">The download goes on …</p>`)}</div>
+    <div role="status">${id && html`<${End} end=${end} />`}</div>
     <a ref=${link} class="hidden" download tabindex="-1" aria-hidden="true">file</a>
     <div class="actions"><button type="button" onClick=${() => dialog.current.close()}>Close</button>
       <button type="submit" class="primary">Download</button></div>

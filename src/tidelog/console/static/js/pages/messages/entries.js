@@ -76,3 +76,10 @@ export function Entries({ topic, rows, open, form, onOpen }) {
     ];
   })}</tbody></table></div>`;
 }
+
+// The record that is open, where it is not among the rows: addresses name it, and live records move on.
+export function Elsewhere({ topic, rows, open, form, onOpen }) {
+  const [, partition, offset] = /^(\d+):(\d+)$/.exec(open) ?? [];
+  if (partition === undefined || rows.some((row) => row.kind === 'record' && idOf(row) === open)) return null;
+  return html`<${Details} key=${open} topic=${topic} partition=${Number(partition)} offset=${offset} form=${form} onClose=${() => onOpen('')} />`;
+}

@@ -8,6 +8,9 @@ import { linkTo } from './asking.js';
 import { InFull, Pieces } from './payload.js';
 import { Control, Outcome, gapText } from './marks.js';
 
+// The last moment that a browser knows.
+const LAST_MS = 8.64e15;
+
 export const FORMS = { auto: 'automatic', json: 'JSON', text: 'text', hex: 'hex' };
 
 function Headers({ record, topic }) {
@@ -38,6 +41,9 @@ function Readable({ readable }) {
     <${InFull} payload=${readable.value} label="Value" sized=${false} />`;
 }
 
+// Producers may have written any number.
+const timeText = ({ time_ms: ms, timestamp }) => (ms < 0 ? `none (${timestamp})` : Math.abs(ms) > LAST_MS ? timestamp : exactTime(ms));
+
 function Body({ record, topic }) {
   const { partition, offset } = record;
   const href = (part) => address('messages/payload', { topic, partition, offset, part });
@@ -50,7 +56,7 @@ function Body({ record, topic }) {
     <${Facts} rows=${[
     ['Partition', record.partition],
     ['Offset', count(record.offset)],
-    [record.append_time ? 'Append time' : 'Create time', html`<span title=${record.timestamp}>${exactTime(record.time_ms)}</span>`],
+    [record.append_time ? 'Append time' : 'Create time', html`<span title=${record.timestamp}>${timeText(record)}</span>`],
     ['Transaction', record.outcome ? html`<${Outcome} outcome=${record.outcome} />` : 'none'],
     ['Leader epoch', record.leader_epoch],
     ['Batch begins at', html`<a href=${linkTo(topic, partition, record.batch_offset)}>${count(record.batch_offset)}</a>`],
