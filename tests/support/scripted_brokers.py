@@ -47,6 +47,8 @@ class ScriptedBroker:
         self.silent = False
         # Never answers these.
         self.ignores: set[type[Message]] = set()
+        # The newest versions that it serves, where it is older than we are.
+        self.newest: dict[type[Message], int] = {}
         # How many requests have come, by their kind.
         self.seen: Counter[type[Message]] = Counter()
         # What is said about a partition that this broker leads, before its offset: one after the other.
@@ -93,7 +95,9 @@ class ScriptedBroker:
         return ApiVersionsResponse(
             api_keys=[
                 ApiVersion(
-                    api_key=kind.SCHEMA.api_key, min_version=kind.SCHEMA.valid[0], max_version=kind.SCHEMA.valid[1]
+                    api_key=kind.SCHEMA.api_key,
+                    min_version=kind.SCHEMA.valid[0],
+                    max_version=self.newest.get(kind, kind.SCHEMA.valid[1]),
                 )
                 for kind in served
             ]

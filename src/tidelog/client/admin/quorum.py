@@ -44,6 +44,13 @@ class QuorumInfo:
     observers: tuple[QuorumReplicaInfo, ...]
     voter_addresses: Mapping[int, tuple[str, int]] = field(default_factory=dict)
 
+    @property
+    def leaders_clock_ms(self) -> int | None:
+        """About when the leader has told all this, by its own clock, which the times of the replicas are by as well: it
+        gives itself the present time."""
+        times = [each.last_fetch_ms for each in (*self.voters, *self.observers) if each.last_fetch_ms is not None]
+        return max(times, default=None)
+
 
 class QuorumAdmin:
     _cluster: Cluster

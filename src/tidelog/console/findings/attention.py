@@ -78,17 +78,21 @@ def of_brokers(cluster: ClusterDescription, silent: Iterable[int]) -> Iterator[C
         )
 
 
-def of_quorum(quorum: QuorumInfo | ApiTimeout | None, now_ms: int) -> Iterator[Concern]:
+def of_quorum(quorum: QuorumInfo | ApiTimeout | None, patience_ms: int) -> Iterator[Concern]:
+    """So long was waited for the answer of a controller."""
     if quorum is None:
         return
     if isinstance(quorum, ApiTimeout) or quorum.leader is None:
-        problem = "No controller answers" if isinstance(quorum, ApiTimeout) else "The metadata quorum has no leader"
+        problem = "The metadata quorum has no leader: topics"
+        if isinstance(quorum, ApiTimeout):
+            problem = f"No controller has answered within {patience_ms / 1000:g} s: if there is none, topics"
         yield Concern(
             severity=Severity.BROKEN,
-            text=f"{problem}: topics, leaders and configurations cannot change.",
+            text=f"{problem}, leaders and configurations cannot change.",
             link="/metadata",
         )
         return
+    now_ms = quorum.leaders_clock_ms
     behind = [
         str(voter.node_id)
         for voter in quorum.voters
@@ -119,8 +123,8 @@ def of_transactions(open_for_long: Sequence[TransactionListing], longer_than_ms:
         )
 
 
-def _is_silent(last_fetch_ms: int | None, now_ms: int) -> bool:
-    return last_fetch_ms is not None and now_ms - last_fetch_ms > _VOTER_SILENT_MS
+def _is_silent(last_fetch_ms: int | None, now_ms: int | None) -> bool:
+    return last_fetch_ms is not None and now_ms is not None and now_ms - last_fetch_ms > _VOTER_SILENT_MS
 
 
 def _count(found: Sequence[str], one: str, many: str) -> str:

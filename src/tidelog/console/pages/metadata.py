@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -55,7 +54,7 @@ class MetadataReader:
         admin = await self._parts.cluster.watcher()
         quorum, log = await asyncio.gather(described_quorum(admin), self._read_log())
         return {
-            **quorum_reading(quorum, int(time.time() * 1000)),
+            **quorum_reading(quorum),
             **log,
         }
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from tidelog.client.admin import Admin, ClusterDescription, QuorumInfo, TransactionListing
+from tidelog.client.admin import Admin, ClusterDescription, QuorumInfo, TransactionDescription, TransactionListing
 from tidelog.client.cluster.metadata import ClusterMetadata
 from tidelog.client.errors import ApiTimeout
 from tidelog.console.feeds import Pace
@@ -26,19 +26,25 @@ from tidelog.model.offset_times import LATEST
 from tidelog.network.client_connection import ConnectionProblem, UnsupportedByBroker
 from tidelog.protocol.messages.api_versions_request import ApiVersionsRequest
 from tidelog.protocol.messages.api_versions_response import ApiVersionsResponse
+from tidelog.protocol.messages.list_transactions_request import ListTransactionsRequest
 from tidelog.version import VERSION
 
 router = APIRouter()
 
 _PACE = Pace(seconds=2.0)
 _LONG_OPEN_MS = 10_000
+# The first version of ListTransactions with a filter of durations. Of what others list, so many are described.
+_WITH_DURATIONS = 1
+_MOST_DESCRIBED = 50
 # Two minutes of a small cluster.
 _POINTS = 60
 # A broker looks at every segment to tell sizes.
 _SIZES_SECONDS = 10.0
 _SIZES_WINDOW_SECONDS = 30.0
-# Two brokers are asked for the quorum, one after the other.
-_QUORUM_PATIENCE_MS = (1_000, 2_000)
+# One broker is asked for the quorum. It may have become silent just now, so others are asked as well after a while.
+QUORUM_PATIENCE_MS = 3_000
+_QUORUM_ALONE_MS = 1_000
+_QUORUM_BROKERS = 5
 # Longer than that a broker counts as one that does not answer.
 _PROBE_MS = 3_000
 
@@ -63,7 +69,7 @@ class OverviewReader:
         cluster, quorum, long_open, latencies, ends, _ = await asyncio.gather(
             described_cluster(admin),
             described_quorum(admin),
-            _open_for_long(admin),
+            open_for_long(admin),
             latencies_of(admin, metadata.brokers),
             offsets_at(admin, metadata, LATEST),
             self._note_sizes(admin, metadata),
@@ -82,13 +88,13 @@ class OverviewReader:
         concerns = [
             *attention.of_partitions(metadata),
             *attention.of_brokers(cluster, (node for node, taken in latencies.items() if taken is None)),
-            *attention.of_quorum(quorum, int(now * 1000)),
+            *attention.of_quorum(quorum, QUORUM_PATIENCE_MS),
             *attention.of_transactions(long_open, _LONG_OPEN_MS),
         ]
         return {
             "cluster_id": cluster.cluster_id,
             "brokers": brokers_document(cluster, metadata, quorum, latencies),
-            **quorum_reading(quorum, int(now * 1000)),
+            **quorum_reading(quorum),
             "partitions": _partitions(metadata),
             "points": list(self._points),
             "sizes_told": self._sizes_told,
@@ -115,29 +121,62 @@ async def described_cluster(admin: Admin) -> ClusterDescription:
 
 
 async def described_quorum(admin: Admin) -> QuorumInfo | ApiTimeout | None:
-    """None where it may not be seen, or where there is none. ApiTimeout if no controller answers."""
+    """None where it may not be seen, or where there is none. ApiTimeout if no controller answers in time."""
+
+    async def ask(broker: int, after_ms: int) -> QuorumInfo:
+        await asyncio.sleep(after_ms / 1000)
+        return await admin.describe_quorum(broker=broker, timeout_ms=QUORUM_PATIENCE_MS - after_ms)
+
     cluster = admin.cluster
-    brokers = sorted(cluster.metadata.brokers, key=cluster.silence_of)
+    brokers = sorted(cluster.metadata.brokers, key=cluster.silence_of)[:_QUORUM_BROKERS]
+    asking = [
+        asyncio.create_task(ask(broker, _QUORUM_ALONE_MS if number else 0)) for number, broker in enumerate(brokers)
+    ]
     timeout = ApiTimeout("no broker is known")
-    # The first one may be a broker that has become silent just now.
-    for broker, patience_ms in zip(brokers, _QUORUM_PATIENCE_MS, strict=False):
-        try:
-            return await admin.describe_quorum(broker=broker, timeout_ms=patience_ms)
-        except ApiTimeout as error:
-            timeout = error
-        except (ApiError, UnsupportedByBroker):
-            return None
+    try:
+        for answer in asyncio.as_completed(asking):
+            try:
+                return await answer
+            except ApiTimeout as error:
+                timeout = error
+            except (ApiError, UnsupportedByBroker):
+                return None
+    finally:
+        for task in asking:
+            task.cancel()
+        await asyncio.gather(*asking, return_exceptions=True)
     return timeout
 
 
-async def _open_for_long(admin: Admin) -> list[TransactionListing]:
+async def open_for_long(admin: Admin) -> list[TransactionListing]:
     """Empty where transactions cannot be listed."""
     try:
         listed = await listed_transactions(admin, longer_than_ms=_LONG_OPEN_MS)
+        opened = [each for each in listed.found if each.state in ("Ongoing", "PrepareCommit", "PrepareAbort")]
+        return await _without_young_ones(admin, opened)
     except EXPECTED_FAILURES:
         return []
-    # Some brokers do not know the filter of durations and list everything.
-    return [each for each in listed.found if each.state in ("Ongoing", "PrepareCommit", "PrepareAbort")]
+
+
+async def _without_young_ones(admin: Admin, opened: list[TransactionListing]) -> list[TransactionListing]:
+    """Brokers that do not know the filter of durations (KIP-994) list all: when these have begun is asked for."""
+    unfiltered = [each.transactional_id for each in opened if not _filters_durations(admin, each.coordinator)]
+    if not unfiltered:
+        return opened
+    described = await admin.describe_transactions(unfiltered[:_MOST_DESCRIBED])
+    before_ms = int(time.time() * 1000) - _LONG_OPEN_MS
+    old = {
+        name
+        for name, found in described.items()
+        if isinstance(found, TransactionDescription) and found.start_ms is not None and found.start_ms < before_ms
+    }
+    young = set(unfiltered) - old
+    return [each for each in opened if each.transactional_id not in young]
+
+
+def _filters_durations(admin: Admin, broker: int) -> bool:
+    connection = admin.cluster.open_connection_to(broker)
+    return connection is None or connection.version_for(ListTransactionsRequest) >= _WITH_DURATIONS
 
 
 async def latencies_of(admin: Admin, brokers: Iterable[int]) -> dict[int, float | None]:
@@ -186,15 +225,15 @@ def brokers_document(
     ]
 
 
-def quorum_reading(quorum: QuorumInfo | ApiTimeout | None, now_ms: int) -> dict[str, Json]:
+def quorum_reading(quorum: QuorumInfo | ApiTimeout | None) -> dict[str, Json]:
     """For pages that show the quorum, or why they do not."""
     return {
-        "quorum": quorum_document(quorum, now_ms) if isinstance(quorum, QuorumInfo) else None,
+        "quorum": quorum_document(quorum) if isinstance(quorum, QuorumInfo) else None,
         "quorum_silent": isinstance(quorum, ApiTimeout),
     }
 
 
-def quorum_document(quorum: QuorumInfo, now_ms: int) -> dict[str, Json]:
+def quorum_document(quorum: QuorumInfo) -> dict[str, Json]:
     return {
         "leader": quorum.leader,
         "epoch": quorum.leader_epoch,
@@ -206,12 +245,16 @@ def quorum_document(quorum: QuorumInfo, now_ms: int) -> dict[str, Json]:
                 # A voter that has not fetched from this leader yet has no known end: -1.
                 "log_end": voter.log_end_offset if voter.log_end_offset >= 0 else None,
                 "address": None if (at := quorum.voter_addresses.get(voter.node_id)) is None else f"{at[0]}:{at[1]}",
-                "fetched_ms_ago": None if voter.last_fetch_ms is None else max(0, now_ms - voter.last_fetch_ms),
+                "fetched_ms_ago": _ago(voter.last_fetch_ms, quorum.leaders_clock_ms),
             }
             for voter in quorum.voters
         ],
         "observers": [{"id": each.node_id, "lag": each.lag} for each in quorum.observers],
     }
+
+
+def _ago(at_ms: int | None, now_ms: int | None) -> int | None:
+    return None if at_ms is None or now_ms is None else now_ms - at_ms
 
 
 def _partitions(metadata: ClusterMetadata) -> dict[str, Json]:

@@ -42,7 +42,7 @@ function Quorum({ quorum, silent, log }) {
   ]} />
     ${quorum
     ? html`<${Table} label="Nodes of the metadata quorum" columns=${REPLICAS} rows=${replicasOf(quorum)} rowKey=${(row) => row.id} />`
-    : html`<${NotTold}>${silent ? 'No controller answers.'
+    : html`<${NotTold}>${silent ? 'No controller has answered in time.'
       : 'This cluster does not tell about its metadata quorum, or this client may not see it.'}<//>`}
   <//>`;
 }

@@ -46,7 +46,7 @@ function Attention({ findings }) {
 }
 
 function Quorum({ quorum, silent }) {
-  if (silent) return html`<${NotTold}>No controller answers.<//>`;
+  if (silent) return html`<${NotTold}>No controller has answered in time.<//>`;
   if (!quorum) return html`<${NotTold}>This cluster does not tell about its metadata quorum.<//>`;
   const voters = quorum.voters.map((voter) => ({ ...voter, role: voter.id === quorum.leader ? 'leader' : 'follower' }));
   return html`
