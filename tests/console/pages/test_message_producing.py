@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -10,6 +11,8 @@ from support.console_client import ConsoleClient, console_client
 
 import tidelog
 from tidelog.client.admin import NewTopic
+from tidelog.console.findings.record_drafts import RecordDraft
+from tidelog.console.pages import message_producing
 from tidelog.model.topics import CONSUMER_OFFSETS_TOPIC
 
 
@@ -99,6 +102,25 @@ async def test_internal_topics_belong_to_the_brokers(client: ConsoleClient, topi
     reply = await client.post("messages/produce", {"topic": topic, "value": text("x")})
     assert reply.status_code in (400, 404)
     assert reply.status_code == 404 or "only brokers write to it" in reply.json()["message"]
+
+
+async def test_a_large_record_is_looked_at_off_the_loop(client: ConsoleClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads = []
+    read = vars(message_producing)["read_draft"]
+
+    def noting(document: object) -> RecordDraft:
+        threads.append(threading.current_thread())
+        draft: RecordDraft = read(document)
+        return draft
+
+    monkeypatch.setattr(message_producing, "read_draft", noting)
+    await produced(client, value={"encoding": "json", "text": f"[{'1,' * 100_000}1]"})
+    assert threading.main_thread() not in threads
+    reply = await client.post(
+        "messages/produce", {"topic": "orders", "value": {"encoding": "json", "text": "[" * 200_000}}
+    )
+    assert (reply.status_code, "the value is not JSON" in reply.json()["message"]) == (400, True)
+    assert len(threads) == 2
 
 
 async def test_what_is_no_json_is_refused(client: ConsoleClient) -> None:
