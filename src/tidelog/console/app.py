@@ -19,15 +19,22 @@ from tidelog.console.connection import ClusterConnection
 from tidelog.console.feeds import Feeds
 from tidelog.console.pages import ROUTERS
 from tidelog.console.parts import ConsoleParts
-from tidelog.console.replies import BAD_REQUEST, EXPECTED_FAILURES, NOT_FOUND, ConsoleRefusal, problem, reply
+from tidelog.console.replies import (
+    BAD_REQUEST,
+    EXPECTED_FAILURES,
+    NOT_FOUND,
+    REPEATED_CHARACTERS,
+    ConsoleRefusal,
+    not_text,
+    problem,
+    reply,
+)
 from tidelog.console.settings import ConsoleSettings
 from tidelog.version import VERSION
 
 STATIC = Path(__file__).parent / "static"
 # Of what the system thinks of these names, which some systems get wrong.
 _TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
-# So much of what was sent is repeated in an answer that refuses it.
-_REPEATED_CHARACTERS = 100
 # The browser asks whether a file has changed, so that an upgrade of tidelog is seen at once.
 _ASK_AGAIN = {"cache-control": "no-cache"}
 # The addresses that people bookmark. What follows the first part is for the module of the page in the browser.
@@ -90,6 +97,7 @@ def _application(parts: ConsoleParts) -> FastAPI:
     for failure in (*EXPECTED_FAILURES, ConsoleRefusal):
         api.add_exception_handler(failure, _failed)
     api.add_exception_handler(RequestValidationError, _invalid)
+    api.add_exception_handler(UnicodeEncodeError, _not_text)
     api.add_api_route("/api/session", _session, methods=["GET"])
     for router in ROUTERS:
         api.include_router(router, prefix="/api")
@@ -114,8 +122,13 @@ async def _invalid(_: Request, error: Exception) -> Response:
     where = ".".join(str(part) for part in first["loc"][1:]) or "the request"
     given = ""
     if isinstance(first.get("input"), str | int | float | bool):
-        given = f", but it is {repr(first['input'])[:_REPEATED_CHARACTERS]}"
+        given = f", but it is {repr(first['input'])[:REPEATED_CHARACTERS]}"
     return reply({"problem": "refused", "message": f"{where}: {first['msg']}{given}"}, BAD_REQUEST)
+
+
+async def _not_text(_: Request, error: Exception) -> Response:
+    assert isinstance(error, UnicodeEncodeError)
+    return problem(not_text(error))
 
 
 async def _shell() -> Response:

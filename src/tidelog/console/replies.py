@@ -38,6 +38,10 @@ BAD_GATEWAY = 502
 EXPECTED_FAILURES = (ApiError, ClientError, ConnectionProblem, UnsupportedByBroker, InvalidConfig)
 
 
+# So much of what was sent is repeated in an answer that refuses it.
+REPEATED_CHARACTERS = 100
+
+
 class ConsoleRefusal(Exception):
     """A request that the console itself refuses. The message is a sentence for people."""
 
@@ -55,6 +59,24 @@ def encoded(document: Json) -> bytes:
 def reply(document: Json, status: int = 200) -> Response:
     """JSON that the browser asks for anew each time."""
     return Response(encoded(document), status, media_type="application/json", headers={"cache-control": "no-store"})
+
+
+def is_text(value: str) -> bool:
+    """Whether it has bytes in UTF-8. JSON can carry half a surrogate pair, which has none."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def not_text(error: UnicodeEncodeError) -> ConsoleRefusal:
+    """For what is no secret: those are looked at with `is_text` before anything is done with them."""
+    given = repr(error.object)
+    shown = given if len(given) <= REPEATED_CHARACTERS else given[:REPEATED_CHARACTERS] + "..."
+    return ConsoleRefusal(
+        f"{shown} has half a surrogate pair at character {error.start + 1}, which has no bytes in UTF-8"
+    )
 
 
 def problem(error: Exception) -> Response:

@@ -82,7 +82,7 @@ async def test_a_group_has_properties_before_it_exists(admin: Admin, api: Consol
         ("topic", "nothing", 404, "there is no topic 'nothing'"),
         ("topic", "", 400, "the topic has no name"),
         ("broker", "77", 404, "broker 77 is not there now"),
-        ("broker", "one", 400, "a broker has a number, 'one' is none"),
+        ("broker", "one", 400, "a broker has a number from 0 to 2147483647, 'one' is none"),
         ("client-metrics", "x", 400, "kind"),
     ],
 )

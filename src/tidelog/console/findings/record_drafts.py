@@ -52,6 +52,7 @@ def read_draft(document: object) -> RecordDraft:
     topic = fields.get("topic")
     if not isinstance(topic, str) or not topic:
         raise BadDraft("the record has no topic")
+    _encoded(topic, f"the topic's name {topic!r}")
     headers = fields.get("headers") or []
     if not isinstance(headers, list) or len(headers) > MOST_HEADERS:
         raise BadDraft(f"headers must be a list of at most {MOST_HEADERS}")

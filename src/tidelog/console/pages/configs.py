@@ -30,7 +30,17 @@ from tidelog.console.findings.differences import cut
 from tidelog.console.listings import Listed, listed_groups
 from tidelog.console.pages.changes import until_seen
 from tidelog.console.parts import Parts
-from tidelog.console.replies import CONFLICT, EXPECTED_FAILURES, FORBIDDEN, NOT_FOUND, ConsoleRefusal, Json, reply
+from tidelog.console.replies import (
+    CONFLICT,
+    EXPECTED_FAILURES,
+    FORBIDDEN,
+    NOT_FOUND,
+    REPEATED_CHARACTERS,
+    ConsoleRefusal,
+    Json,
+    is_text,
+    reply,
+)
 from tidelog.model.errors import ApiError, ErrorCode
 
 router = APIRouter()
@@ -40,6 +50,7 @@ _SHORT = 200
 
 _LONGEST_VALUE = 100_000
 _NOT_SHOWN = "(not shown)"
+_LARGEST_BROKER = (1 << 31) - 1
 
 
 @router.get("/configs/resources")
@@ -116,6 +127,9 @@ async def change(parts: Parts, wanted: PropertyChange) -> Response:
         raise ConsoleRefusal(f"the value of {wanted.property} must be a text")
     if value is not None and len(value) > _LONGEST_VALUE:
         raise ConsoleRefusal(f"the value of {wanted.property} is longer than {_LONGEST_VALUE:,} characters")
+    if value is not None and not is_text(value):
+        # Without the value, which may be a secret.
+        raise ConsoleRefusal(f"the value of {wanted.property} has half a surrogate pair, which has no bytes in UTF-8")
     admin = await parts.cluster.admin()
     before = await _one(admin, wanted.kind, wanted.name, wanted.property)
     refusal = await _alter(admin, wanted, value)
@@ -221,7 +235,9 @@ def _not_described(kind: ConfiguredKind, name: str, error: ApiError) -> Exceptio
 
 
 def _check_name(kind: ConfiguredKind, name: str) -> None:
-    if kind is ConfiguredKind.BROKER and not (name.isascii() and name.isdigit()):
-        raise ConsoleRefusal(f"a broker has a number, {name!r} is none")
+    is_number = name.isascii() and name.isdigit() and len(name) <= len(str(_LARGEST_BROKER))
+    if kind is ConfiguredKind.BROKER and not (is_number and int(name) <= _LARGEST_BROKER):
+        given = repr(name) if len(name) <= REPEATED_CHARACTERS else repr(name[:REPEATED_CHARACTERS]) + "..."
+        raise ConsoleRefusal(f"a broker has a number from 0 to {_LARGEST_BROKER}, {given} is none")
     if kind is not ConfiguredKind.CLUSTER and not name:
         raise ConsoleRefusal(f"the {kind.value} has no name")

@@ -25,7 +25,7 @@ from tidelog.client.admin import (
 from tidelog.console.findings.security_words import entity_in_words, own_user, why_not_told
 from tidelog.console.pages.changes import until_seen
 from tidelog.console.parts import Parts
-from tidelog.console.replies import CONFLICT, ConsoleRefusal, Json, reply
+from tidelog.console.replies import CONFLICT, ConsoleRefusal, Json, is_text, reply
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.network.client_connection import UnsupportedByBroker
 from tidelog.security.quotas.entities import entity_refusal, value_refusal
@@ -94,6 +94,8 @@ async def set_password(parts: Parts, wanted: PasswordChange) -> Response:
     password, mechanism = wanted.password, _mechanism(wanted.mechanism)
     if not isinstance(password, str) or not 0 < len(password) <= _LONGEST_PASSWORD:
         raise ConsoleRefusal(f"the password must be a text of 1 to {_LONGEST_PASSWORD:,} characters")
+    if not is_text(password):
+        raise ConsoleRefusal("the password has half a surrogate pair, which has no bytes in UTF-8")
     admin = await parts.cluster.admin()
     put = PutScramCredential(user=wanted.user, password=password, mechanism=mechanism, iterations=wanted.iterations)
     refusal = (await admin.alter_user_scram_credentials([put])).get(wanted.user)
