@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator
 
 import pytest
@@ -18,6 +19,7 @@ from tidelog.client.offsets.listing import OffsetAndTimestamp
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.model.offset_times import LATEST
+from tidelog.network.client_connection import RequestTimedOut
 from tidelog.protocol.messages.delete_groups_request import DeleteGroupsRequest
 from tidelog.protocol.messages.delete_groups_response import DeletableGroupResult, DeleteGroupsResponse
 from tidelog.protocol.messages.describe_configs_request import DescribeConfigsRequest
@@ -35,6 +37,7 @@ from tidelog.protocol.messages.list_offsets_request import ListOffsetsRequest
 from tidelog.protocol.messages.list_transactions_request import ListTransactionsRequest
 from tidelog.protocol.messages.list_transactions_response import ListTransactionsResponse, TransactionState
 from tidelog.protocol.messages.metadata_request import MetadataRequest
+from tidelog.protocol.messages.metadata_response import MetadataResponse
 from tidelog.protocol.messages.offset_fetch_request import OffsetFetchRequest
 from tidelog.protocol.messages.offset_fetch_response import OffsetFetchResponse, OffsetFetchResponseGroup
 
@@ -150,6 +153,53 @@ async def test_metadata_comes_from_another_broker_while_one_is_silent(brokers: S
         asked.silent = True
         async with asyncio.timeout(HANG_SECONDS):
             assert TOPIC in (await admin.cluster.fetch_metadata([TOPIC])).topics
+
+
+@pytest.mark.parametrize("answers", [(False, True), (True, False), (False, False)])
+async def test_several_brokers_that_end_together_leave_nothing_behind(
+    brokers: ScriptedCluster, monkeypatch: pytest.MonkeyPatch, answers: tuple[bool, bool]
+) -> None:
+    """One that answers is enough, whichever was asked first, and what the other one raises is nobody's."""
+    async with admin_of(brokers) as admin:
+        reply = await admin.cluster.fetch_metadata([TOPIC])
+        futures: list[asyncio.Future[object]] = []
+
+        async def ask(*_: object) -> object:
+            futures.append(asyncio.get_running_loop().create_future())
+            return await futures[-1]
+
+        class Silent:
+            request = staticmethod(ask)
+
+        async def any_connection() -> Silent:
+            return Silent()
+
+        monkeypatch.setattr(admin.cluster, "_any_connection", any_connection)
+        monkeypatch.setattr(admin.cluster, "ask_node", ask)
+        unheard: list[dict[str, object]] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: unheard.append(context))
+        asking = asyncio.create_task(admin.cluster._first_reply(MetadataRequest(), MetadataResponse))
+        async with asyncio.timeout(HANG_SECONDS):
+            while len(futures) < 2:
+                await asyncio.sleep(0.01)
+        for future, answered in zip(list(futures), answers, strict=False):
+            if answered:
+                future.set_result(reply)
+            else:
+                future.set_exception(RequestTimedOut("did not answer"))
+        for future in futures[2:]:
+            future.set_exception(RequestTimedOut("did not answer either"))
+        if any(answers):
+            assert await asking is reply
+        else:
+            with pytest.raises(RequestTimedOut):
+                await asking
+        futures.clear()
+        del asking, future
+        gc.collect()
+        await asyncio.sleep(0)
+        gc.collect()
+        assert unheard == []
 
 
 async def test_whoever_may_choose_asks_a_broker_that_others_do_not_wait_for(brokers: ScriptedCluster) -> None:

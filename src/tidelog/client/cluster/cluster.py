@@ -444,27 +444,30 @@ class Cluster:
     async def _first_reply(self, request: Message, expected: type[R]) -> R:
         """Of any broker. While one is silent the others are asked as well, one after the other."""
         connection = await self._any_connection()
-        asking = {asyncio.create_task(connection.request(request, expected))}
+        # In the order in which they were asked, so that a simulation goes the same way again.
+        asked = [asyncio.create_task(connection.request(request, expected))]
         # Drawn only when somebody is silent.
         others: list[int] | None = None
         try:
             while True:
+                answered = next((each for each in asked if each.done() and each.exception() is None), None)
+                silent = [each for each in asked if not each.done()]
+                if answered is not None or not silent:
+                    return (answered or asked[-1]).result()
                 patience = None if others == [] else _SILENT_MS / 1000
-                done, _ = await asyncio.wait(asking, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
-                asking -= done
-                for task in done:
-                    if task.exception() is None or not asking:
-                        return task.result()
+                done, _ = await asyncio.wait(silent, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
                 if done:
                     continue
                 if others is None:
                     brokers = self._shuffled(self.metadata.brokers)
                     others = [node for node in brokers if self.open_connection_to(node) != connection]
                 if others:
-                    asking.add(asyncio.create_task(self.ask_node(others.pop(), request, expected)))
+                    asked.append(asyncio.create_task(self.ask_node(others.pop(), request, expected)))
         finally:
-            for task in asking:
-                task.cancel()
+            for each in asked:
+                each.cancel()
+                # Several may end in the same turn, and nobody else asks how.
+                each.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
 
     def _leave_bootstrap(self) -> None:
         """Bootstrap servers are only for finding the brokers; where one is a broker itself, its connection is kept."""

@@ -122,7 +122,7 @@ async def ask_nodes(
         return by_node
 
     async def place_and_ask(left: list[K]) -> None:
-        await _together([ask_one(node, theirs) for node, theirs in (await placed(left)).items()])
+        await _together([partial(ask_one, node, theirs) for node, theirs in (await placed(left)).items()])
 
     async def is_answered(left: list[K]) -> None:
         """Whoever cannot be placed has an error, which may pass by itself."""
@@ -139,9 +139,9 @@ async def ask_nodes(
             )
 
     by_node = await cluster.retry(what, partial(placed, wanted), timeout_ms=limit_ms)
-    ways = [settle(theirs, partial(ask_one, node)) for node, theirs in by_node.items()]
+    ways = [partial(settle, theirs, partial(ask_one, node)) for node, theirs in by_node.items()]
     if answers:
-        ways.append(settle(list(answers), is_answered))
+        ways.append(partial(settle, list(answers), is_answered))
     await _together(ways)
     if silent and not answers:
         raise ApiTimeout(f"{what} did not succeed within {limit_ms:g} ms: {next(iter(silent.values())).message}")
@@ -215,7 +215,9 @@ async def ask_brokers(
 
     async def attempt() -> list[V]:
         await cluster.refresh_if_stale()
-        return sorted(chain.from_iterable(await _together(list(map(ask, cluster.metadata.brokers)))), key=order)
+        return sorted(
+            chain.from_iterable(await _together([partial(ask, node) for node in cluster.metadata.brokers])), key=order
+        )
 
     return await cluster.retry(what, attempt)
 
@@ -245,7 +247,7 @@ async def ask_each_broker(
         await cluster.retry(what, cluster.refresh_if_stale, timeout_ms=limit_ms)
         nodes = cluster.metadata.brokers
     wanted = sorted(nodes)
-    return dict(zip(wanted, await _together(list(map(outcome, wanted))), strict=True))
+    return dict(zip(wanted, await _together([partial(outcome, node) for node in wanted]), strict=True))
 
 
 async def ask_coordinators(
@@ -270,7 +272,7 @@ async def ask_coordinators(
         if timeout is not None and key not in answers:
             silent[key] = timeout
 
-    await _together([settle(key) for key in wanted])
+    await _together([partial(settle, key) for key in wanted])
     if silent and not answers:
         raise next(iter(silent.values()))
     return {
@@ -374,11 +376,11 @@ async def _until_final(
     return None
 
 
-async def _together(asking: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+async def _together(questions: Sequence[Callable[[], Coroutine[Any, Any, T]]]) -> list[T]:
     """The results of all. If one fails, the others end: nobody waits for them any more."""
-    if len(asking) == 1:
-        return [await asking[0]]
-    tasks = [asyncio.create_task(one) for one in asking]
+    if len(questions) == 1:
+        return [await questions[0]()]
+    tasks = [asyncio.create_task(ask()) for ask in questions]
     try:
         return await asyncio.gather(*tasks)
     finally:
