@@ -82,6 +82,24 @@ async def test_a_deleted_topic_is_gone(admin: Admin, unique: str) -> None:
     assert code_of((await admin.delete_topics([unique]))[unique]) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
+async def test_a_recreated_topic_is_not_deleted_by_the_id_of_its_predecessor(admin: Admin, unique: str) -> None:
+    first = (await admin.create_topic(unique, partitions=1)).topic_id
+    assert await admin.delete_topics_by_id([first]) == {first: None}
+
+    async def create_again() -> None:
+        created = (await admin.create_topics([NewTopic(name=unique, partitions=1)]))[unique]
+        assert not isinstance(created, ApiError)
+        assert created.topic_id != first
+
+    await eventually(create_again)
+    assert code_of((await admin.delete_topics_by_id([first]))[first]) == ErrorCode.UNKNOWN_TOPIC_ID
+
+    async def it_is_there() -> None:
+        assert unique in [topic.name for topic in await admin.list_topics()]
+
+    await eventually(it_is_there)
+
+
 async def test_partitions_can_be_added_but_not_taken_away(admin: Admin, unique: str) -> None:
     await admin.create_topic(unique, partitions=2)
     Admin.raise_any(await admin.create_partitions({unique: 4}))

@@ -32,6 +32,7 @@ class Admin(Client[AsyncAdmin]):
     create_partitions = blocking(AsyncAdmin.create_partitions)
     delete_records = blocking(AsyncAdmin.delete_records)
     delete_topics = blocking(AsyncAdmin.delete_topics)
+    delete_topics_by_id = blocking(AsyncAdmin.delete_topics_by_id)
     describe_leader_epochs = blocking(AsyncAdmin.describe_leader_epochs)
     describe_log_segments = blocking(AsyncAdmin.describe_log_segments)
     describe_replica_offsets = blocking(AsyncAdmin.describe_replica_offsets)

@@ -7,7 +7,9 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any, cast
 
 import pytest
+from support.console_api import console_of
 from support.eventually import eventually
+from support.scripted_brokers import TOPIC, scripted_brokers
 
 import tidelog
 from tidelog.client.admin import NewTopic
@@ -21,6 +23,9 @@ from tidelog.console.parts import ConsoleParts
 from tidelog.console.replies import Json, encoded
 from tidelog.console.settings import ConsoleSettings
 from tidelog.model.errors import ApiError, ErrorCode
+from tidelog.model.ids import format_uuid
+from tidelog.protocol.messages.delete_topics_request import DeleteTopicsRequest
+from tidelog.protocol.messages.delete_topics_response import DeletableTopicResult, DeleteTopicsResponse
 
 
 @pytest.fixture
@@ -196,3 +201,51 @@ async def test_brokers_have_directories(parts: ConsoleParts, broker: tidelog.Bro
     (directory,) = shown["directories"]
     assert directory["replicas"] >= 4
     assert 0 < directory["usable"] <= directory["total"]
+
+
+# -- deleting topics ------------------------------------------------------------------------------------------------
+
+
+async def test_a_topic_that_is_recreated_at_the_last_moment_is_not_deleted(
+    broker: tidelog.Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the console has looked, and before it deletes."""
+    async with console_of({"bootstrap.servers": broker.bootstrap_servers}) as api:
+        admin = await api.console.parts.cluster.admin()
+        shown = format_uuid((await admin.create_topic("orders", partitions=1)).topic_id)
+        describe = admin.describe_topics
+
+        async def described_and_recreated(names: list[str]) -> Any:
+            found = await describe(names)
+            monkeypatch.undo()
+            admin.raise_any(await admin.delete_topics(names))
+
+            async def create_again() -> None:
+                assert not isinstance((await admin.create_topics([NewTopic(name=names[0])]))[names[0]], ApiError)
+
+            await eventually(create_again)
+            return found
+
+        monkeypatch.setattr(admin, "describe_topics", described_and_recreated)
+        await api.post("topic/delete", {"name": "orders", "id": shown}, expected=404)
+        now = format_uuid(admin.raise_any(await admin.describe_topics(["orders"]))["orders"].topic_id)
+        assert now != shown
+        await api.post("topic/delete", {"name": "orders", "id": shown}, expected=409)
+        await api.post("topic/delete", {"name": "orders", "id": now})
+        assert await admin.list_topics() == []
+
+
+async def test_brokers_that_take_no_ids_delete_topics_by_name() -> None:
+    async with scripted_brokers(1) as cluster:
+        (broker,) = cluster.brokers
+        broker.newest[DeleteTopicsRequest] = 5
+        asked: list[list[str]] = []
+
+        def delete(request: DeleteTopicsRequest) -> DeleteTopicsResponse:
+            asked.append(list(request.topic_names))
+            return DeleteTopicsResponse(responses=[DeletableTopicResult(name=name) for name in request.topic_names])
+
+        broker.answer(DeleteTopicsRequest, delete)
+        async with console_of({"bootstrap.servers": cluster.bootstrap_servers}) as api:
+            await api.post("topic/delete", {"name": TOPIC, "id": format_uuid(b"t" * 16)})
+        assert asked == [[], [TOPIC]], "without ids nothing is named at first"

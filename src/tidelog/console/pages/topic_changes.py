@@ -12,7 +12,8 @@ from tidelog.client.errors import raise_any
 from tidelog.console.pages.changes import until_seen
 from tidelog.console.parts import Parts
 from tidelog.console.replies import CONFLICT, ConsoleRefusal, reply
-from tidelog.model.ids import format_uuid
+from tidelog.model.ids import Uuid, format_uuid
+from tidelog.network.client_connection import UnsupportedByBroker
 
 router = APIRouter()
 
@@ -71,17 +72,24 @@ async def add_partitions(
 async def delete(parts: Parts, name: Text, id: Text) -> Response:
     """`id` is that of the topic which the page has shown: one that was recreated meanwhile stays."""
     admin = await parts.cluster.admin()
-    await _require_same(admin, name, id)
-    raise_any(await admin.delete_topics([name]))
+    topic_id = await _same_id(admin, name, id)
+    try:
+        raise_any(await admin.delete_topics_by_id([topic_id]))
+    except UnsupportedByBroker:
+        raise_any(await admin.delete_topics([name]))
 
     async def is_gone() -> bool:
-        return name not in (await admin.cluster.fetch_metadata([name])).topics
+        now = (await admin.cluster.fetch_metadata([name])).topics.get(name)
+        return now is None or now.topic_id != topic_id
 
     await until_seen(is_gone)
     return reply({"name": name})
 
 
-async def _require_same(admin: Admin, name: str, topic_id: str) -> None:
-    now = format_uuid(raise_any(await admin.describe_topics([name]))[name].topic_id)
-    if now != topic_id:
-        raise ConsoleRefusal(f"topic {name} was deleted and recreated meanwhile: its id is {now} now", CONFLICT)
+async def _same_id(admin: Admin, name: str, shown: str) -> Uuid:
+    now = raise_any(await admin.describe_topics([name]))[name].topic_id
+    if format_uuid(now) != shown:
+        raise ConsoleRefusal(
+            f"topic {name} was deleted and recreated meanwhile: its id is {format_uuid(now)} now", CONFLICT
+        )
+    return now
