@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -14,7 +15,10 @@ from support.checkpoint_files import CheckpointFiles
 from support.filled_topics import FilledTopics
 
 from tidelog.client.admin import Admin
+from tidelog.client.errors import DeliveryFailed
 from tidelog.client.offsets.committed import OffsetAndMetadata
+from tidelog.client.producer.producer import Producer
+from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.spark.sink.batch import BatchMode
 from tidelog.spark.sink.checkpoint import planned_batch
 from tidelog.spark.sink.columns import SinkColumns
@@ -360,6 +364,27 @@ def test_publish_that_takes_longer_than_the_transaction_may_is_explained(job: Jo
 
     job().run(0, rows(0, 500))
     assert visible() == rows(0, 500)
+
+
+@pytest.mark.parametrize("code", [ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.INVALID_TXN_STATE])
+def test_records_that_come_after_the_end_of_the_transaction_are_explained(
+    job: Jobs, monkeypatch: pytest.MonkeyPatch, code: ErrorCode
+) -> None:
+    """Which of them is refused first, records or the end of the transaction, is a matter of milliseconds."""
+
+    pause_seconds = 0.0
+
+    async def refused(_: Producer) -> None:
+        await asyncio.sleep(pause_seconds)
+        raise DeliveryFailed("33 record(s) were not stored", ApiError(code))
+
+    monkeypatch.setattr(Producer, "flush", refused)
+    with pytest.raises(PublishFailed, match="were not stored") as in_time:
+        job().run(0, rows(0))
+    assert not isinstance(in_time.value, TransactionTimedOut)
+    pause_seconds = 1.1
+    with pytest.raises(TransactionTimedOut, match=r"kafka\.transaction\.timeout\.ms=1000, after which brokers abort"):
+        job(**{"kafka.transaction.timeout.ms": "1000"}).run(0, rows(0))
 
 
 def test_transaction_timeout_that_brokers_do_not_allow_is_explained(job: Jobs) -> None:

@@ -16,9 +16,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tidelog.client.cluster.cluster import Cluster
-from tidelog.client.errors import TransactionError
+from tidelog.client.errors import DeliveryFailed, TransactionError
 from tidelog.client.producer.delivery import Delivery
 from tidelog.client.producer.producer import Producer
+from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.records.batch import Buffer
 from tidelog.spark.sink.batch_identity import BatchIdentity
 from tidelog.spark.sink.checkpoint import stop_if_overtaken
@@ -138,8 +139,9 @@ async def _publish_once(publication: Publication, progress: BatchProgress) -> No
                 started = time.monotonic()
                 await _run_transaction(producer, publication, progress)
                 progress.transaction_ms = 1000 * (time.monotonic() - started)
-    except TransactionError as error:
-        if (time.monotonic() - started) * 1000 >= options.transaction_timeout_ms:
+    except (TransactionError, DeliveryFailed) as error:
+        is_late = (time.monotonic() - started) * 1000 >= options.transaction_timeout_ms
+        if is_late and (isinstance(error, TransactionError) or _is_refused_epoch(error.cause)):
             raise _timed_out(publication, f"; the last error: {error}") from error
         raise
     if progress.state is BatchState.OTHERS_FENCED:
@@ -175,6 +177,11 @@ async def _run_transaction(producer: Producer, publication: Publication, progres
     committing = time.monotonic()
     await producer.commit_transaction()
     progress.commit_ms = 1000 * (time.monotonic() - committing)
+
+
+def _is_refused_epoch(cause: Exception | None) -> bool:
+    """A leader that has the abort of the coordinator already says so about records that come later."""
+    return isinstance(cause, ApiError) and cause.code in (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.INVALID_TXN_STATE)
 
 
 def _batches(outputs: Sequence[TaskOutput]) -> Iterator[tuple[str, int, Buffer]]:
