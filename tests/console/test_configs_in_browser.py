@@ -101,6 +101,8 @@ def test_what_differs_from_the_default_is_found(any_cluster: Cluster, console: C
         expect(topics.get_by_role("row").filter(has_text="different")).to_contain_text("retention.ms 7000")
         topics.get_by_role("link", name="different", exact=True).click()
         expect(page.get_by_role("heading", level=1)).to_have_text("Configuration of topic different")
+        # Nothing is asked any more when the topic is deleted.
+        expect(property_row(page, "retention.ms")).to_be_visible()
 
 
 def test_documentation_is_text(any_cluster: Cluster, console: ConsoleOfTest, page: Page) -> None:
