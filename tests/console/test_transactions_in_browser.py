@@ -313,6 +313,9 @@ def test_what_is_not_known_without_a_coordinator_is_told(one_node: Cluster, cons
         "Its transactional id may be one that nobody coordinates now, because 1 partition of __transaction_state has "
         "no leader."
     )
+    expect(page.get_by_role("region", name="Held back")).to_contain_text(
+        "No group is known to wait: none has committed the offset at which readers stop."
+    )
     page.get_by_role("button", name="Look for hanging transactions").click()
     hanging = page.get_by_role("region", name="Hanging transactions")
     expect(hanging.get_by_role("status")).to_contain_text("0 transactions hang, 1 more may hang")

@@ -2,7 +2,8 @@
 
 Consumers with `isolation.level=read_committed` stop at the last stable offset, where the first open transaction of a
 partition begins, whoever has written what is behind it. A group whose next offset is that one waits. One that is before
-it has other records to read first, and one that is behind it reads uncommitted records and does not wait.
+it has other records to read first, and one that is behind it reads uncommitted records and does not wait. Of a group
+that has committed nothing in the partition nobody can tell: where it begins to read is the business of its members.
 
 The questions that these readings come from are asked one after the other, so they may contradict each other: a
 transaction may end, and the next one begin, between two of them.

@@ -33,7 +33,7 @@ export function HoldingBack({ holding, nowMs, linked = true }) {
     Readers of committed records stop there, ${plural(offsets, 'offset', 'offsets')} before the high watermark${partitions.length > 1 ? ', all partitions together' : ''}.${' '}
     ${waiters.length > 0 && html`${waiters.length === 1 ? 'Group' : 'Groups'} ${listed(waiters.map(groupLink), holding.waiting_left_out)} ${waiters.length === 1 ? 'waits' : 'wait'}.${' '}`}
     ${absent.length > 0 && html`${absent.length === 1 ? 'Group' : 'Groups'} ${listed(absent.map(groupLink))} would wait, but ${absent.length === 1 ? 'has' : 'have'} no members.${' '}`}
-    ${waiting.length === 0 && html`No group waits for it now.${' '}`}
+    ${waiting.length === 0 && html`No group is known to wait: none has committed the offset at which readers stop.${' '}`}
     ${queue > 0 && html`When it ends, other open transactions hold back ${partitions.length === 1 ? 'this partition' : `${count(queue)} of these partitions`}.${' '}`}
     ${holding.silent.length > 0 && html`Its transactional id may be one that ${holding.silent.length === 1
     ? `broker ${holding.silent[0]} coordinates, which does` : `brokers ${holding.silent.join(', ')} coordinate, which do`} not answer.${' '}`}
