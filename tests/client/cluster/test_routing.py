@@ -161,7 +161,7 @@ async def test_several_brokers_that_end_together_leave_nothing_behind(
 ) -> None:
     """One that answers is enough, whichever was asked first, and what the other one raises is nobody's."""
     async with admin_of(brokers) as admin:
-        reply = await admin.cluster.fetch_metadata([TOPIC])
+        reply: object = await admin.cluster.fetch_metadata([TOPIC])
         futures: list[asyncio.Future[object]] = []
 
         async def ask(*_: object) -> object:

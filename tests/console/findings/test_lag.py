@@ -145,6 +145,8 @@ def test_the_largest_lag_of_each_topic() -> None:
         (records(5), 4.0, 4.0, CatchingUp(LagTrend.FALLS_BEHIND)),
         (records(5), 2.0, 0.0, CatchingUp(LagTrend.CATCHES_UP, 2500)),
         (total_lag([records(5), records(5)]), 9.0, 4.0, CatchingUp(LagTrend.CATCHES_UP, 2000)),
+        # It has not caught up yet.
+        (records(1), 1e6, 0.0, CatchingUp(LagTrend.CATCHES_UP, 1)),
     ],
 )
 def test_catching_up(lag: PartitionLag, consumed: float | None, produced: float | None, expected: CatchingUp) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from math import ceil
 from typing import NamedTuple
 
 from tidelog.console.findings.counted_log import CountedLog, RangeCount
@@ -185,4 +186,4 @@ def catching_up(
     gained = consumed_per_second - produced_per_second
     if gained < _STANDS_STILL:
         return CatchingUp(LagTrend.FALLS_BEHIND)
-    return CatchingUp(LagTrend.CATCHES_UP, int(lag.records / gained * 1000))
+    return CatchingUp(LagTrend.CATCHES_UP, ceil(lag.records / gained * 1000))
