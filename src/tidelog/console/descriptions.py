@@ -10,13 +10,13 @@ from collections.abc import Collection
 
 from tidelog.client.admin import Admin, GroupDescription, TransactionDescription
 from tidelog.client.cluster.cluster import CoordinatorKind
-from tidelog.client.cluster.coordinator_log import coordinator_log
+from tidelog.client.cluster.coordinator_topic import coordinator_topic
 from tidelog.model.errors import ApiError, ErrorCode
 
 
 async def described_groups(admin: Admin, group_ids: Collection[str]) -> dict[str, GroupDescription | ApiError]:
     """A group that does not exist has GROUP_ID_NOT_FOUND."""
-    if await _have_no_log(admin, CoordinatorKind.GROUP):
+    if await _have_no_topic(admin, CoordinatorKind.GROUP):
         return {name: ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {name!r}") for name in group_ids}
     return await admin.describe_groups(group_ids)
 
@@ -25,12 +25,12 @@ async def described_transactions(
     admin: Admin, transactional_ids: Collection[str]
 ) -> dict[str, TransactionDescription | ApiError]:
     """An id that nobody knows has TRANSACTIONAL_ID_NOT_FOUND."""
-    if await _have_no_log(admin, CoordinatorKind.TRANSACTION):
+    if await _have_no_topic(admin, CoordinatorKind.TRANSACTION):
         code = ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
         return {name: ApiError(code, f"transactional id {name!r}") for name in transactional_ids}
     return await admin.describe_transactions(transactional_ids)
 
 
-async def _have_no_log(admin: Admin, kind: CoordinatorKind) -> bool:
+async def _have_no_topic(admin: Admin, kind: CoordinatorKind) -> bool:
     """False where nobody tells this client."""
-    return (await coordinator_log(admin.cluster, kind)).exists is False
+    return (await coordinator_topic(admin.cluster, kind)).exists is False

@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 from tidelog.client.admin import Admin, GroupListing, TransactionListing
 from tidelog.client.admin.transactions import ANY_DURATION
 from tidelog.client.cluster.cluster import CoordinatorKind
-from tidelog.client.cluster.coordinator_log import coordinator_log
+from tidelog.client.cluster.coordinator_topic import coordinator_topic
 from tidelog.client.errors import ApiTimeout
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.lazy_dataclasses import dataclass
@@ -59,7 +59,7 @@ async def listed_transactions(
 
 async def _leaderless(admin: Admin, kind: CoordinatorKind) -> int:
     """Looked up before brokers are asked, so that one that has just come back is among them."""
-    return len((await coordinator_log(admin.cluster, kind)).leaderless)
+    return len((await coordinator_topic(admin.cluster, kind)).leaderless)
 
 
 def _listed(answers: Mapping[int, list[T] | ApiError], leaderless: int) -> Listed[T]:

@@ -8,7 +8,7 @@ from operator import attrgetter
 
 from tidelog.client.admin.partitions import PartitionAdmin, ProducerState
 from tidelog.client.cluster.cluster import Cluster, CoordinatorKind
-from tidelog.client.cluster.coordinator_log import CoordinatorLog, coordinator_log
+from tidelog.client.cluster.coordinator_topic import CoordinatorTopic, coordinator_topic
 from tidelog.client.cluster.metadata import known
 from tidelog.client.cluster.routing import (
     COORDINATION,
@@ -82,7 +82,7 @@ class HangingOrNot:
 
     hanging: list[HangingTransaction]
     unknown: list[HangingTransaction]
-    coordinators: CoordinatorLog
+    coordinators: CoordinatorTopic
 
 
 class TransactionAdmin(PartitionAdmin):
@@ -260,18 +260,18 @@ class TransactionAdmin(PartitionAdmin):
                 hanging.append(each)
         return HangingOrNot(hanging=hanging, unknown=unknown, coordinators=coordinators)
 
-    async def _listed_by_all(self, producer_ids: Collection[int]) -> tuple[CoordinatorLog, list[TransactionListing]]:
+    async def _listed_by_all(self, producer_ids: Collection[int]) -> tuple[CoordinatorTopic, list[TransactionListing]]:
         """With the coordinators that have listed them.
 
         An id that moves to another coordinator in between may be listed by neither, so nothing counts that was listed
         while leaders changed. To look at the leaders first also makes known the brokers that have just come back.
         """
 
-        async def attempt() -> tuple[CoordinatorLog, list[TransactionListing]]:
-            before = await coordinator_log(self._cluster, CoordinatorKind.TRANSACTION)
+        async def attempt() -> tuple[CoordinatorTopic, list[TransactionListing]]:
+            before = await coordinator_topic(self._cluster, CoordinatorKind.TRANSACTION)
             listed = await self.list_transactions(producer_ids=sorted(producer_ids))
-            if await coordinator_log(self._cluster, CoordinatorKind.TRANSACTION) != before:
-                raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"leaders of {before.topic} change")
+            if await coordinator_topic(self._cluster, CoordinatorKind.TRANSACTION) != before:
+                raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"leaders of {before.name} change")
             return before, listed
 
         return await self._cluster.retry("listing transactions", attempt)

@@ -2,7 +2,7 @@
 
 cluster.py   bootstrap, connections, metadata, coordinators, retries
 routing.py   one question split over the brokers that have the answers
-coordinator_log.py  which groups and transactional ids nobody coordinates now, from the metadata
+coordinator_topic.py  which groups and transactional ids nobody coordinates now, from the metadata
 metadata.py  brokers, topics and leaders, as values
 backoff.py   how long to wait before the next try
 """

@@ -9,7 +9,7 @@ from support.scripted_brokers import TOPIC, ScriptedCluster, scripted_brokers
 
 from tidelog.client.admin import Admin
 from tidelog.client.cluster.cluster import CoordinatorKind
-from tidelog.client.cluster.coordinator_log import CoordinatorLog, coordinator_log
+from tidelog.client.cluster.coordinator_topic import CoordinatorTopic, coordinator_topic
 from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.model.topics import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
@@ -94,16 +94,16 @@ async def cluster() -> AsyncIterator[CoordinatedCluster]:
         yield CoordinatedCluster(scripted)
 
 
-async def log_of(cluster: CoordinatedCluster, kind: CoordinatorKind = CoordinatorKind.TRANSACTION) -> CoordinatorLog:
+async def log_of(cluster: CoordinatedCluster, kind: CoordinatorKind = CoordinatorKind.TRANSACTION) -> CoordinatorTopic:
     async with Admin(cluster.scripted.bootstrap_servers) as admin:
-        found = await coordinator_log(admin.cluster, kind)
+        found = await coordinator_topic(admin.cluster, kind)
     assert not any(broker.seen[FindCoordinatorRequest] for broker in cluster.scripted.brokers), "it creates nothing"
     return found
 
 
 async def test_a_log_with_all_its_leaders_misses_nothing(cluster: CoordinatedCluster) -> None:
     found = await log_of(cluster)
-    assert (found.topic, found.exists) == (TRANSACTION_STATE_TOPIC, True)
+    assert (found.name, found.exists) == (TRANSACTION_STATE_TOPIC, True)
     assert (found.leaders, found.leaderless, found.words()) == ({0: (0, 4), 1: (1, 4)}, {}, "")
 
 
@@ -141,7 +141,7 @@ async def test_partitions_without_leader_and_who_could_lead_them(
 
 async def test_a_log_that_is_not_there_or_may_not_be_seen(cluster: CoordinatedCluster) -> None:
     absent = await log_of(cluster, CoordinatorKind.GROUP)
-    assert (absent.topic, absent.exists, absent.words()) == (CONSUMER_OFFSETS_TOPIC, False, "")
+    assert (absent.name, absent.exists, absent.words()) == (CONSUMER_OFFSETS_TOPIC, False, "")
     cluster.error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     assert (await log_of(cluster)).exists is None
 

@@ -1,5 +1,5 @@
-"""The log of the coordinators of one kind: a topic whose leaders coordinate the groups or transactional ids of their
-partitions.
+"""The topic with the log of the coordinators of one kind: the leaders of its partitions coordinate the groups or the
+transactional ids in them.
 
 Its metadata tells which ids nobody coordinates now. To look there creates nothing; brokers create the topic for the
 first client that asks for a coordinator.
@@ -21,14 +21,14 @@ _TOPICS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CoordinatorLog:
+class CoordinatorTopic:
     """`exists` is None where this client may not see the topic. Then nothing is known of its partitions.
 
     `leaders` has the broker and the leader epoch of each partition with a leader, `leaderless` the other partitions,
     each with those of its replicas that are not among the brokers of the cluster now.
     """
 
-    topic: str
+    name: str
     exists: bool | None
     leaders: Mapping[int, tuple[int, int]]
     leaderless: Mapping[int, tuple[int, ...]]
@@ -42,23 +42,23 @@ class CoordinatorLog:
             return ""
         numbers = sorted(self.leaderless)
         if len(numbers) == 1:
-            problem = f"partition {numbers[0]} of {self.topic} has no leader"
+            problem = f"partition {numbers[0]} of {self.name} has no leader"
         else:
-            problem = f"{len(numbers)} partitions of {self.topic} have no leader"
+            problem = f"{len(numbers)} partitions of {self.name} have no leader"
         away = sorted({broker for brokers in self.leaderless.values() for broker in brokers})
         if not away:
             return f"{problem}. Wait for an election"
         return f"{problem}. Bring back {'broker' if len(away) == 1 else 'brokers'} {', '.join(map(str, away))}"
 
 
-async def coordinator_log(cluster: Cluster, kind: CoordinatorKind) -> CoordinatorLog:
+async def coordinator_topic(cluster: Cluster, kind: CoordinatorKind) -> CoordinatorTopic:
     """As one of the brokers sees it now."""
     topic = _TOPICS[kind]
     metadata = await cluster.retry(f"looking at {topic}", lambda: cluster.fetch_metadata([topic]))
     found = metadata.topics.get(topic)
     if found is None:
         absent = metadata.topic_errors.get(topic) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        return CoordinatorLog(topic=topic, exists=False if absent else None, leaders={}, leaderless={})
+        return CoordinatorTopic(name=topic, exists=False if absent else None, leaders={}, leaderless={})
     leaders: dict[int, tuple[int, int]] = {}
     leaderless: dict[int, tuple[int, ...]] = {}
     for each in found.partitions:
@@ -66,4 +66,4 @@ async def coordinator_log(cluster: Cluster, kind: CoordinatorKind) -> Coordinato
             leaders[each.partition] = (each.leader, each.leader_epoch)
         else:
             leaderless[each.partition] = tuple(broker for broker in each.replicas if broker not in metadata.brokers)
-    return CoordinatorLog(topic=topic, exists=True, leaders=leaders, leaderless=leaderless)
+    return CoordinatorTopic(name=topic, exists=True, leaders=leaders, leaderless=leaderless)
