@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from starlette.responses import StreamingResponse
 from support.console_client import ConsoleClient, console_client
+from support.processes import HANG_SECONDS
 
 import tidelog
 from tidelog.client.admin import Admin, NewTopic
@@ -203,7 +204,7 @@ async def test_only_so_many_begin_together(client: ConsoleClient, monkeypatch: p
     first = [asyncio.create_task(lines(client)) for _ in range(MOST_AT_ONCE)]
     while looking < MOST_AT_ONCE:
         await asyncio.sleep(0.01)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(HANG_SECONDS):
         reply = await client.ask("messages/download", topic="orders", format="jsonl")
     assert reply.status_code == 503
     assert "downloads are running already" in reply.json()["message"]
