@@ -142,9 +142,14 @@ def traffic(cluster: Cluster) -> Iterator[None]:
 
 async def _move_leader(admin: Admin, partition: TopicPartition) -> None:
     """The newest records of the metadata log say so."""
-    described = Admin.raise_any(await admin.describe_topics([partition.topic]))[partition.topic]
-    first, *others = described.partitions[partition.partition].replicas
-    Admin.raise_any(await admin.alter_partition_reassignments({partition: [*others, first]}))
+
+    async def begun() -> None:
+        """Brokers learn of a new topic a moment later."""
+        described = Admin.raise_any(await admin.describe_topics([partition.topic]))[partition.topic]
+        first, *others = described.partitions[partition.partition].replicas
+        Admin.raise_any(await admin.alter_partition_reassignments({partition: [*others, first]}))
+
+    await eventually(begun)
 
     async def moved() -> None:
         assert not await admin.list_partition_reassignments([partition])
