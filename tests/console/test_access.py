@@ -13,7 +13,7 @@ import pytest
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
-from tidelog.console.access import COOKIE, CSRF_HEADER, LOGIN_STYLE, MOST_BODY_BYTES, Guard
+from tidelog.console.access import COOKIE, CSRF_HEADER, LOGIN_STYLE, MOST_BODY_BYTES, MOST_FORM_BYTES, Guard
 from tidelog.console.settings import ConsoleSettings, is_loopback
 
 TOKEN = "planted-token-of-the-console"
@@ -180,6 +180,13 @@ async def test_the_form_leads_to_no_other_host() -> None:
         assert httpx.URL(f"{REMOTE}/").join(reply.headers["location"]).host == "console.example"
         assert reply.headers["location"].startswith("/")
         assert "x" not in reply.headers
+
+
+async def test_half_an_address_leads_to_the_overview() -> None:
+    for length, place in ((2_000, "/topics?filter="), (6_000, "/")):
+        async with visitor(remote_guard(), REMOTE) as client:
+            reply = await client.post("/login", data={"token": TOKEN, "place": f"/topics?filter={'%D1' * length}"})
+        assert reply.headers["location"].partition("%")[0] == place
 
 
 async def test_the_address_of_the_form_itself_leads_to_the_overview() -> None:
@@ -356,7 +363,7 @@ async def test_a_token_in_the_address_of_a_change_or_of_the_api_opens_nothing() 
         assert (await client.get("/api/session", params={"token": TOKEN})).status_code == 401
 
 
-async def test_no_more_of_a_form_is_read_than_a_token_needs() -> None:
+async def test_no_more_of_a_form_is_read_than_a_token_and_an_address_need() -> None:
     taken = itertools.count()
 
     async def endless() -> AsyncIterator[bytes]:
@@ -380,7 +387,7 @@ async def test_no_more_of_a_form_is_read_than_a_token_needs() -> None:
     scope = {"type": "http", "method": "POST", "path": "/login", "query_string": b"", "headers": headers}
     await remote_guard()(scope, receive, send)
     assert sent[0]["status"] == 401
-    assert next(taken) <= 6
+    assert next(taken) <= MOST_FORM_BYTES // 1000 + 2
 
 
 async def test_who_goes_away_while_logging_in_leaves_no_exception() -> None:

@@ -42,8 +42,8 @@ _UNAUTHORIZED = 401
 _LENGTH_REQUIRED = 411
 _TOO_LARGE = 413
 _MISDIRECTED = 421
-# A form with a token; more is not read, and nobody waits longer for it.
-_MOST_FORM_BYTES = 4096
+# A form with a token and an address; more is not read, and nobody waits longer for it.
+MOST_FORM_BYTES = 16 << 10
 _FORM_SECONDS = 10.0
 _YEAR_SECONDS = 365 * 24 * 3600
 
@@ -169,11 +169,13 @@ class Guard:
             async with asyncio.timeout(_FORM_SECONDS):
                 async for part in request.stream():
                     body += part
-                    if len(body) > _MOST_FORM_BYTES:
+                    if len(body) > MOST_FORM_BYTES:
                         break
-        form = dict(parse_qsl(body[:_MOST_FORM_BYTES].decode("utf-8", "replace")))
+        form = dict(parse_qsl(body[:MOST_FORM_BYTES].decode("utf-8", "replace")))
+        # Half an address would be another one.
+        place = form.get(_PLACE_FIELD, "/") if len(body) <= MOST_FORM_BYTES else "/"
         # Only a path of this console, whoever has written it there: `_welcome` sees to that.
-        path, _, query = form.get(_PLACE_FIELD, "/").partition("?")
+        path, _, query = place.partition("?")
         if self._matches(form.get("token", "")):
             return self._welcome(request, unquote(path), query)
         return _login_page(_WRONG_TOKEN, f"{path}?{query}" if query else path)

@@ -174,6 +174,7 @@ def test_damage_is_shown_in_its_place() -> None:
     assert isinstance(entries[1], Unreadable)
     assert entries[1].last_offset == 3
     assert "checksum" in entries[1].reason
+    assert entries[1].is_damaged
 
 
 def test_a_length_that_cannot_be_ends_the_page() -> None:
@@ -272,6 +273,7 @@ def test_a_batch_that_unpacks_to_too_much_is_said_to(unpacked: list[int]) -> Non
     assert isinstance(entries[1], Unreadable)
     assert entries[1].last_offset == 1
     assert "take more than 32 MiB when decompressed" in entries[1].reason
+    assert not entries[1].is_damaged, "consumers may read it"
 
 
 def test_batches_that_were_unpacked_in_vain_count(unpacked: list[int]) -> None:
@@ -311,6 +313,7 @@ def test_damage_behind_very_many_records_leaves_those_before_it() -> None:
     assert isinstance(last, Unreadable)
     assert (last.offset, last.last_offset) == (20_000, count - 1)
     assert "a record claims 9 bytes, 8 are left" in last.reason
+    assert last.is_damaged
 
 
 def test_more_headers_than_can_be_shown() -> None:
@@ -321,6 +324,7 @@ def test_more_headers_than_can_be_shown() -> None:
     (entry,) = next(pages(assemble_batch(template, encode_varint(len(body)) + body)))
     assert isinstance(entry, Unreadable)
     assert f"has {count:,} headers" in entry.reason
+    assert not entry.is_damaged
 
 
 def test_headers_count_for_what_a_page_holds() -> None:

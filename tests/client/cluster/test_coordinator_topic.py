@@ -167,6 +167,17 @@ async def test_what_no_coordinator_knows_is_not_said_to_hang_while_one_is_away(c
     )
 
 
+async def test_who_may_not_see_the_coordinators_is_not_told_that_something_hangs(cluster: CoordinatedCluster) -> None:
+    """One of them may be away, and come back and commit."""
+    cluster.error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    with pytest.raises(ApiError) as refused:
+        await hanging(cluster)
+    assert refused.value.message == (
+        "nobody can tell whether the transaction of producer 5 in orders-0 hangs: this client may not see whether all "
+        "partitions of __transaction_state have leaders. Give it Describe on that topic and look again"
+    )
+
+
 async def test_a_coordinator_that_moves_while_ids_are_listed_is_asked_again(cluster: CoordinatedCluster) -> None:
     """The one may have lost the id before it was asked, the other one may have got it after it was asked."""
     cluster.soon = [(1, [0, 1]), (1, [1])]

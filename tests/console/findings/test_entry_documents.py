@@ -28,6 +28,8 @@ def test_rows_of_what_is_no_record() -> None:
     assert row(Gap(offset=17, last_offset=42)) == {"partition": 2, "offset": 17, "kind": "gap", "last_offset": 42}
     unreadable = row(Unreadable(offset=3, last_offset=5, reason="the batch does not match its checksum"))
     assert (unreadable["kind"], unreadable["reason"]) == ("unreadable", "the batch does not match its checksum")
+    assert unreadable["damaged"]
+    assert not row(Unreadable(offset=3, last_offset=5, reason="it is too large", is_damaged=False))["damaged"]
     control = row(marker_entry(9, "ABORT", timestamp_ms=5))
     assert (control["kind"], control["type"], control["producer_id"], control["time_ms"]) == ("control", "ABORT", 7, 5)
 

@@ -124,13 +124,27 @@ def test_a_group_waits_if_nothing_can_be_read_in_any_partition() -> None:
 
 def test_the_largest_lag_of_each_topic() -> None:
     orders = [TopicPartition("orders", number) for number in range(2)]
-    groups = {
+    groups: dict[str, dict[TopicPartition, PartitionLag | None]] = {
         "b": {orders[0]: records(3), orders[1]: records(4, exact=False)},
         "a": {orders[0]: records(7), TopicPartition("other", 0): records(0)},
         "c": {orders[1]: records(2)},
+        "d": {orders[1]: None, TopicPartition("unknown", 0): None},
         "without": {},
     }
-    assert lag_by_topic(groups) == {"orders": TopicLag("a", 7, True), "other": TopicLag("a", 0, True)}
+    assert lag_by_topic(groups) == {
+        "orders": TopicLag("a", 7, True, known=1, unknown=0),
+        "other": TopicLag("a", 0, True, known=1, unknown=0),
+        "unknown": TopicLag("d", 0, True, known=0, unknown=1),
+    }
+
+
+def test_a_lag_of_some_partitions_says_that_it_is_one() -> None:
+    orders = [TopicPartition("orders", number) for number in range(2)]
+    groups: dict[str, dict[TopicPartition, PartitionLag | None]] = {
+        "a": {orders[0]: None, orders[1]: None},
+        "b": {orders[0]: records(0), orders[1]: None},
+    }
+    assert lag_by_topic(groups) == {"orders": TopicLag("b", 0, True, known=1, unknown=1)}
 
 
 @pytest.mark.parametrize(
@@ -145,6 +159,8 @@ def test_the_largest_lag_of_each_topic() -> None:
         (records(5), 4.0, 4.0, CatchingUp(LagTrend.FALLS_BEHIND)),
         (records(5), 2.0, 0.0, CatchingUp(LagTrend.CATCHES_UP, 2500)),
         (total_lag([records(5), records(5)]), 9.0, 4.0, CatchingUp(LagTrend.CATCHES_UP, 2000)),
+        # Of the others nobody knows when.
+        (total_lag([records(5), None]), 9.0, 4.0, CatchingUp(LagTrend.NOT_TOLD)),
         # It has not caught up yet.
         (records(1), 1e6, 0.0, CatchingUp(LagTrend.CATCHES_UP, 1)),
     ],

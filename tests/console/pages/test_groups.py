@@ -15,6 +15,7 @@ import tidelog
 from tidelog import Admin, OffsetAndMetadata, TopicPartition
 from tidelog.client.admin import GroupListing
 from tidelog.console.feeds import FirstPart
+from tidelog.console.findings.lag import TopicLag
 from tidelog.console.lags import group_lags
 from tidelog.console.lags.group_lags import TopicLags
 from tidelog.console.pages import group as group_page
@@ -331,11 +332,11 @@ async def test_each_topic_names_the_group_that_is_furthest_behind(parts: Console
     await commit(admin, "ahead", {FIRST: 15, SECOND: 15})
     await commit(admin, "behind", {FIRST: 1})
     found = await TopicLags(parts.cluster).lag_by_topic()
-    assert found == {ORDERS: ("behind", RECORDS - 1, True)}
+    assert found == {ORDERS: TopicLag("behind", RECORDS - 1, True, known=1, unknown=0)}
     shown = await topics_with_lags(parts)
     assert shown["lags_told"]
     assert {row["name"]: row["lag"] for row in shown["topics"] if not row["internal"]} == {
-        ORDERS: {"group": "behind", "records": RECORDS - 1, "exact": True},
+        ORDERS: {"group": "behind", "records": RECORDS - 1, "exact": True, "known": 1, "unknown": 0},
         PAYMENTS: None,
     }
 
@@ -345,7 +346,9 @@ async def test_a_lag_that_is_too_large_to_be_counted_is_an_upper_bound(
 ) -> None:
     monkeypatch.setattr(group_lags, "MOST_COUNTED_OFFSETS", 10)
     await commit(admin, "behind", {FIRST: 1})
-    assert await TopicLags(parts.cluster).lag_by_topic() == {ORDERS: ("behind", RECORDS - 1, False)}
+    assert await TopicLags(parts.cluster).lag_by_topic() == {
+        ORDERS: TopicLag("behind", RECORDS - 1, False, known=1, unknown=0)
+    }
 
 
 async def test_topics_are_shown_where_groups_may_not_be(parts: ConsoleParts, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -524,6 +527,15 @@ async def test_the_offsets_of_a_topic_are_deleted(api: ConsoleApi, admin: Admin)
         {"topic": ORDERS, "partition": 1, "before": 18, "now": None},
     ]
     assert await committed(admin, "readers") == {PAID: 0}
+
+
+async def test_offsets_of_a_topic_that_is_gone_are_told(api: ConsoleApi, admin: Admin) -> None:
+    """The page deletes what it has read here, also of topics that are recreated with fewer partitions."""
+    await commit(admin, "readers", {FIRST: 10, SECOND: 18})
+    gone = [{"topic": ORDERS, "partition": number, "committed": at} for number, at in enumerate((10, 18))]
+    assert (await api.get("group/offsets", id="readers", topic=ORDERS))["offsets"] == gone
+    assert (await api.get("group/offsets", id="readers", topic="nothing"))["offsets"] == []
+    assert "there is no group" in (await api.get("group/offsets", 404, id="nobody", topic=ORDERS))["message"]
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])

@@ -78,7 +78,8 @@ class HangingTransaction:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HangingOrNot:
     """Of some open transactions those that hang, and those of which nobody can tell: their producer may belong to a
-    transactional id whose partition of `coordinators` has no leader."""
+    transactional id whose partition of `coordinators` has no leader, or this client may not see whether there is one.
+    """
 
     hanging: list[HangingTransaction]
     unknown: list[HangingTransaction]
@@ -254,7 +255,7 @@ class TransactionAdmin(PartitionAdmin):
         unknown: list[HangingTransaction] = []
         for each in candidates:
             transactional_id = ids.get(each.producer.producer_id)
-            if transactional_id is None and coordinators.leaderless:
+            if transactional_id is None and not coordinators.are_all_there:
                 unknown.append(each)
             elif not _will_end(each, described.get(transactional_id or "")):
                 hanging.append(each)

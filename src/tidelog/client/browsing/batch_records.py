@@ -23,12 +23,16 @@ _PART_BYTES = 1 << 20
 MOST_HEADERS = _PART_BYTES // 2
 
 
+class TooLargeHere(CorruptBatch):
+    """Nothing is wrong with it, but it would cost more than is spent here."""
+
+
 def payload_of(header: BatchHeader, batch: Buffer) -> bytes:
     """The records as they are encoded, unpacked. Raises CorruptBatch, also for a batch that is too large."""
     try:
         return read_payload(header, batch, LARGEST_BATCH_BYTES)
     except UnpacksTooLarge:
-        raise CorruptBatch(
+        raise TooLargeHere(
             0,
             f"the records of this batch, which has {len(batch):,} bytes, take more than "
             f"{LARGEST_BATCH_BYTES >> 20} MiB when decompressed: that is more than is decompressed here of one batch, "
@@ -100,6 +104,6 @@ def _check_headers(payload: bytes, start: int) -> None:
         position += max(length, 0)
     count, _ = read_varint(payload, position)
     if count > MOST_HEADERS:
-        raise CorruptBatch(
+        raise TooLargeHere(
             HEADER_SIZE + start, f"a record has {count:,} headers, more than the {MOST_HEADERS:,} that can be shown"
         )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from tidelog.client.browsing.batch_records import LARGEST_BATCH_BYTES, payload_of, records_of
+from tidelog.client.browsing.batch_records import LARGEST_BATCH_BYTES, TooLargeHere, payload_of, records_of
 from tidelog.client.browsing.outcomes import AbortedRange, Marker, Outcomes, TransactionOutcome
 from tidelog.model.lazy_dataclasses import dataclass
 from tidelog.records.batch import (
@@ -81,11 +81,12 @@ class Gap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unreadable:
-    """A damaged batch. Readers stop in front of it."""
+    """A batch, or the rest of one. If it is damaged, readers stop in front of it; else it is too large for a page."""
 
     offset: int
     last_offset: int
     reason: str
+    is_damaged: bool = True
 
 
 Entry = RecordEntry | ControlEntry | Gap | Unreadable
@@ -235,7 +236,7 @@ def _entries_of_batch(
         if not _is_damaged(header, batch):
             # It was unpacked, in vain.
             page.note_unpacked(LARGEST_BATCH_BYTES)
-        yield Unreadable(offset=header.base_offset, last_offset=header.last_offset, reason=str(error))
+        yield _unreadable(header.base_offset, header, error)
         return
     page.note_unpacked(len(payload))
     following = header.base_offset
@@ -248,8 +249,16 @@ def _entries_of_batch(
                     continue
                 yield _control_entry(header, record) if header.is_control else _record_entry(header, record, outcomes)
     except CorruptBatch as error:
-        first = min(following, header.last_offset)
-        yield Unreadable(offset=first, last_offset=header.last_offset, reason=str(error))
+        yield _unreadable(min(following, header.last_offset), header, error)
+
+
+def _unreadable(first: int, header: BatchHeader, error: CorruptBatch) -> Unreadable:
+    return Unreadable(
+        offset=first,
+        last_offset=header.last_offset,
+        reason=str(error),
+        is_damaged=not isinstance(error, TooLargeHere),
+    )
 
 
 def _is_damaged(header: BatchHeader, batch: memoryview) -> bool:

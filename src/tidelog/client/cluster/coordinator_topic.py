@@ -33,11 +33,21 @@ class CoordinatorTopic:
     leaders: Mapping[int, tuple[int, int]]
     leaderless: Mapping[int, tuple[int, ...]]
 
+    @property
+    def are_all_there(self) -> bool:
+        """Whether it is known that all ids have a coordinator."""
+        return self.exists is not None and not self.leaderless
+
     def words(self) -> str:
         """Why ids are missing, and what helps: "partition 3 of __transaction_state has no leader. Bring back broker 1".
 
         Empty if all partitions have leaders.
         """
+        if self.exists is None:
+            return (
+                f"this client may not see whether all partitions of {self.name} have leaders. Give it Describe on "
+                "that topic"
+            )
         if not self.leaderless:
             return ""
         numbers = sorted(self.leaderless)

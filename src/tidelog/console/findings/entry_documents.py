@@ -34,7 +34,13 @@ def row_of(topic: str, partition: int, entry: Entry, form: Form) -> Document:
         case Gap():
             return {**document, "kind": "gap", "last_offset": entry.last_offset}
         case Unreadable():
-            return {**document, "kind": "unreadable", "last_offset": entry.last_offset, "reason": entry.reason}
+            return {
+                **document,
+                "kind": "unreadable",
+                "last_offset": entry.last_offset,
+                "reason": entry.reason,
+                "damaged": entry.is_damaged,
+            }
         case ControlEntry():
             return {
                 **document,

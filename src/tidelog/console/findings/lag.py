@@ -7,6 +7,7 @@ elsewhere the lag is at most the difference of the offsets.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from math import ceil
@@ -83,6 +84,9 @@ class TopicLag(NamedTuple):
     group: str
     records: int
     exact: bool
+    # Partitions whose lag is known, and those whose lag is not.
+    known: int
+    unknown: int
 
 
 class LagTrend(StrEnum):
@@ -94,7 +98,7 @@ class LagTrend(StrEnum):
     STANDS_STILL = "stands still"
     # There are not enough readings yet.
     UNKNOWN = "unknown"
-    # Nothing is left where the lag is known, but it is not known of all partitions.
+    # Nothing is left, or it catches up, where the lag is known, but it is not known of all partitions.
     NOT_TOLD = "not told"
 
 
@@ -150,24 +154,20 @@ def total_lag(lags: Iterable[PartitionLag | None]) -> TotalLag:
     )
 
 
-def lag_by_topic(groups: Mapping[str, Mapping[TopicPartition, PartitionLag]]) -> dict[str, TopicLag]:
+def lag_by_topic(groups: Mapping[str, Mapping[TopicPartition, PartitionLag | None]]) -> dict[str, TopicLag]:
     """For each topic that groups have committed offsets of: the largest lag of one group, in all of the partitions
-    together, and which group that is. Of equal ones the first by name."""
+    together, and which group that is. Of equal ones the first by name; one that is known before those that are not."""
     largest: dict[str, TopicLag] = {}
     for group in sorted(groups):
-        for topic, (records, exact) in _by_topic(groups[group]).items():
-            known = largest.get(topic)
-            if known is None or records > known.records:
-                largest[topic] = TopicLag(group, records, exact)
+        by_topic: dict[str, list[PartitionLag | None]] = defaultdict(list)
+        for partition, lag in groups[group].items():
+            by_topic[partition.topic].append(lag)
+        for topic, lags in by_topic.items():
+            total = total_lag(lags)
+            best = largest.get(topic)
+            if best is None or (total.known > 0, total.records) > (best.known > 0, best.records):
+                largest[topic] = TopicLag(group, total.records, total.exact, total.known, total.unknown)
     return largest
-
-
-def _by_topic(lags: Mapping[TopicPartition, PartitionLag]) -> dict[str, tuple[int, bool]]:
-    found: dict[str, tuple[int, bool]] = {}
-    for partition, lag in lags.items():
-        records, exact = found.get(partition.topic, (0, True))
-        found[partition.topic] = (records + lag.records, exact and lag.exact)
-    return found
 
 
 def catching_up(
@@ -186,4 +186,6 @@ def catching_up(
     gained = consumed_per_second - produced_per_second
     if gained < _STANDS_STILL:
         return CatchingUp(LagTrend.FALLS_BEHIND)
+    if isinstance(lag, TotalLag) and lag.unknown:
+        return CatchingUp(LagTrend.NOT_TOLD)
     return CatchingUp(LagTrend.CATCHES_UP, ceil(lag.records / gained * 1000))

@@ -121,9 +121,4 @@ class TopicLags:
             reading = await self._lags.read(admin, browser, (await listed_groups(admin)).found)
         except EXPECTED_FAILURES:
             return None
-        return lag_by_topic(
-            {
-                group: {partition: lag for partition, lag in lags.items() if lag is not None}
-                for group, lags in reading.lags.items()
-            }
-        )
+        return lag_by_topic(reading.lags)

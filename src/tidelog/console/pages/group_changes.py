@@ -145,6 +145,19 @@ async def delete(parts: Parts, deletion: GroupDeletion) -> Response:
     return reply({"deleted": deletion.id, "at_ms": _now()})
 
 
+@router.get("/group/offsets")
+async def offsets(parts: Parts, id: str, topic: str) -> Response:
+    """All that the group has committed of a topic, also of one that is not there any more."""
+    admin = await parts.cluster.admin()
+    committed = await _committed(admin, await described_group(admin, id))
+    found: list[Json] = [
+        {"topic": topic, "partition": partition.partition, "committed": offset}
+        for partition, offset in sorted(committed.items())
+        if partition.topic == topic
+    ]
+    return reply({"offsets": found})
+
+
 class SeenOffset(BaseModel):
     partition: _Number
     offset: _Offset

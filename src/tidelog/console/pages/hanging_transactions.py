@@ -14,7 +14,7 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from tidelog.client.admin import Admin, HangingTransaction
+from tidelog.client.admin import Admin, HangingOrNot, HangingTransaction
 from tidelog.client.errors import raise_any
 from tidelog.console.feeds import Pace
 from tidelog.console.findings.hanging import Orphan, matching, orphans, silent_transactions
@@ -70,23 +70,24 @@ async def abort(parts: Parts, end: HangingEnd) -> Response:
             f"the transaction of producer {end.producer_id} is not open any more in {partition}", CONFLICT
         )
     found = await admin.hanging_or_not([HangingTransaction(partition=partition, producer=producer)])
-    if found.unknown:
+    if found.unknown and found.coordinators.leaderless:
         raise ConsoleRefusal(
             f"nobody can tell whether the transaction of producer {end.producer_id} in {partition} hangs, because the "
             "coordinator that knows its transactional id may be away, and may still commit it: "
             f"{found.coordinators.words()} and look again",
             CONFLICT,
         )
-    if not found.hanging:
+    if not found.hanging and not found.unknown:
         raise ConsoleRefusal(
             f"the transaction of producer {end.producer_id} in {partition} does not hang: its coordinator will end it",
             CONFLICT,
         )
-    (orphan,) = await _explained(admin, found.hanging)
+    (orphan,) = await _explained(admin, found)
     if orphan.may_go_on and not end.may_go_on:
         raise ConsoleRefusal(
             f"nobody can tell whether the transaction of producer {end.producer_id} in {partition} hangs: the client "
-            "of this console may not see its transactional id, for which it needs Describe",
+            "of this console may not see its transactional id, or whether its coordinator is away, for which it needs "
+            f"Describe on them and on {found.coordinators.name}",
             CONFLICT,
         )
     epoch = -1 if producer.coordinator_epoch is None else producer.coordinator_epoch
@@ -151,21 +152,24 @@ class HangingSearch:
         silent = silent_transactions(answers, self._silent_since_ms)
         if silent:
             found = await admin.hanging_or_not(silent)
-            self._found += await _explained(admin, found.hanging)
-            self._undecided += len(found.unknown)
-            if found.unknown:
+            self._found += await _explained(admin, found)
+            if found.unknown and found.coordinators.leaderless:
+                self._undecided += len(found.unknown)
                 self._away = found.coordinators.words()
         self._unknown += [str(partition) for partition, answer in answers.items() if isinstance(answer, ApiError)]
         self._asked += len(part)
 
 
-async def _explained(admin: Admin, found: Sequence[HangingTransaction]) -> list[Orphan]:
-    if not found:
+async def _explained(admin: Admin, found: HangingOrNot) -> list[Orphan]:
+    """With those of which this client may not know enough. Others that are unknown may still be committed."""
+    is_hidden = bool(found.unknown) and not found.coordinators.leaderless
+    shown = [*found.hanging, *found.unknown] if is_hidden else found.hanging
+    if not shown:
         return []
-    ids = {each.producer.producer_id for each in found}
+    ids = {each.producer.producer_id for each in shown}
     listed = await admin.list_transactions(producer_ids=sorted(ids))
-    hidden = bool(ids - {each.producer_id for each in listed}) and await ids_may_be_hidden(admin)
-    return orphans(found, listed, ids_may_be_hidden=hidden)
+    hidden = is_hidden or (bool(ids - {each.producer_id for each in listed}) and await ids_may_be_hidden(admin))
+    return orphans(shown, listed, ids_may_be_hidden=hidden)
 
 
 def _orphan(orphan: Orphan) -> dict[str, Json]:

@@ -20,7 +20,7 @@ from tidelog.console.listings import listed_transactions
 from tidelog.console.pages.topics import offsets_at, sizes_of_leaders
 from tidelog.console.parts import ConsoleParts, Parts
 from tidelog.console.replies import EXPECTED_FAILURES, Json
-from tidelog.model.errors import ApiError
+from tidelog.model.errors import ApiError, ErrorCode
 from tidelog.model.ids import TopicPartition
 from tidelog.model.offset_times import LATEST
 from tidelog.network.client_connection import ConnectionProblem, UnsupportedByBroker
@@ -165,13 +165,16 @@ async def _without_young_ones(admin: Admin, opened: list[TransactionListing]) ->
         return opened
     described = await admin.describe_transactions(unfiltered[:_MOST_DESCRIBED])
     before_ms = int(time.time() * 1000) - _LONG_OPEN_MS
-    old = {
-        name
-        for name, found in described.items()
-        if isinstance(found, TransactionDescription) and found.start_ms is not None and found.start_ms < before_ms
-    }
-    young = set(unfiltered) - old
+    # Who has not told, or was not asked, may be old.
+    young = {name for name, found in described.items() if _is_young(found, before_ms)}
     return [each for each in opened if each.transactional_id not in young]
+
+
+def _is_young(found: TransactionDescription | ApiError, before_ms: int) -> bool:
+    if isinstance(found, ApiError):
+        # It has ended, and was forgotten.
+        return found.code is ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
+    return found.start_ms is None or found.start_ms >= before_ms
 
 
 def _filters_durations(admin: Admin, broker: int) -> bool:

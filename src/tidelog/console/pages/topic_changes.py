@@ -12,7 +12,7 @@ from tidelog.client.errors import raise_any
 from tidelog.console.pages.changes import until_seen
 from tidelog.console.parts import Parts
 from tidelog.console.replies import CONFLICT, ConsoleRefusal, reply
-from tidelog.model.ids import Uuid, format_uuid
+from tidelog.model.ids import ZERO_UUID, Uuid, format_uuid
 from tidelog.network.client_connection import UnsupportedByBroker
 
 router = APIRouter()
@@ -74,6 +74,9 @@ async def delete(parts: Parts, name: Text, id: Text) -> Response:
     admin = await parts.cluster.admin()
     topic_id = await _same_id(admin, name, id)
     try:
+        # Topics of old clusters have no ids, although their brokers take some.
+        if topic_id == ZERO_UUID:
+            raise UnsupportedByBroker(f"topic {name} has no id")
         raise_any(await admin.delete_topics_by_id([topic_id]))
     except UnsupportedByBroker:
         raise_any(await admin.delete_topics([name]))

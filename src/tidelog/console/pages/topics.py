@@ -106,7 +106,7 @@ class TopicsReader:
             "offsets": records,
             "rate": sum(rates) if rates else None,
             "size": size,
-            "lag": None if lag is None else {"group": lag.group, "records": lag.records, "exact": lag.exact},
+            "lag": None if lag is None else lag._asdict(),
         }
 
 

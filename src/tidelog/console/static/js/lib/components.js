@@ -151,9 +151,9 @@ export function Plot({ label, points, show, height = 56 }) {
   const line = parts.map(lineOf).join('');
   const area = parts.filter((part) => part.length > 1)
     .map((part) => `${lineOf(part)}L${x(part.at(-1).at)} ${height}L${x(part[0].at)} ${height}Z`).join('');
-  const text = known.length ? `${label}: now ${now}, at most ${show(top)}` : `${label}: no reading yet`;
+  const text = known.length ? `${label}: now ${now}, at most ${show(top)}` : `${label}: ${points.length ? 'not known' : 'no reading yet'}`;
   return html`<figure class="plot">
-    <figcaption>${label} <strong>${known.length ? now : '…'}</strong></figcaption>
+    <figcaption>${label} <strong>${points.length ? now : '…'}</strong></figcaption>
     <svg viewBox=${`0 0 ${width} ${height}`} preserveAspectRatio="none" role="img" aria-label=${text}>
       <path class="plot-area" d=${area} /><path class="plot-line" d=${line} />
     </svg>

@@ -130,7 +130,7 @@ function Summary({ data, withLag }) {
     ['Lag', html`<strong><${Lag} lag=${total} /></strong>`],
     total.held > 0 && ['Behind open transactions', count(total.held)],
     total.control > 0 && ['Control records, not counted', count(total.control)],
-    ['Largest of one partition', count(total.largest)],
+    ['Largest of one partition', total.known > 0 ? count(total.largest) : '–'],
     ['Catches up', trendText(total, nobody)],
     total.unknown > 0 && ['Partitions that do not tell', html`<${Tag} kind="warn">${count(total.unknown)}<//>`],
   ]} />

@@ -148,7 +148,7 @@ function DeleteOffsets({ data, session, onDone }) {
   const begin = async () => {
     setFailure(null);
     try {
-      const rows = isPart ? (await get('group/reset', { id: data.id, to: 'latest', topic })).rows.map((row) => ({ ...row, committed: row.now })) : data.partitions;
+      const rows = isPart ? (await get('group/offsets', { id: data.id, topic })).offsets : data.partitions;
       const committed = rows.filter((row) => row.topic === topic && row.committed !== null);
       if (committed.length === 0) throw new Failure({ message: `The group has committed no offsets of topic ${visible(topic)}.` });
       setConfirming({ topic, rows: committed });

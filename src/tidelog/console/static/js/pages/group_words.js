@@ -31,6 +31,9 @@ export function protocolOf({ kind, protocol_type: type }) {
 }
 
 const isKnown = (lag) => lag !== null && lag !== undefined && lag.known !== 0;
+// For sorting and sums: null if nobody knows.
+export const knownLag = (lag) => (isKnown(lag) ? lag.records : null);
+
 const AT_MOST = 'At most so many: control records among them are not counted yet, or are too many to count';
 const AT_LEAST = 'Of the partitions whose leaders answer; the lag of the others is not known';
 const ABOUT = 'Of the partitions whose leaders answer, and control records among them are not all counted';

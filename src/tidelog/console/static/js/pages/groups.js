@@ -6,7 +6,7 @@ import { path, setQuery } from '../lib/router.js';
 import { visible } from '../lib/visible.js';
 import { Card, Leaderless, NameSearch, NotTold, Problem, Silent, Table, Tag, Waiting } from '../lib/components.js';
 import { Group } from './group.js';
-import { Lag, State, protocolOf } from './group_words.js';
+import { Lag, State, knownLag, protocolOf } from './group_words.js';
 
 export const title = ({ rest }) => (rest ? `Group ${visible(rest)}` : 'Groups');
 
@@ -35,7 +35,7 @@ const COLUMNS = [
   { key: 'members', label: 'Members', value: (row) => row.members, show: (row) => count(row.members), number: true },
   { key: 'topics', label: 'Topics', value: (row) => row.topics, show: (row) => count(row.topics), number: true },
   { key: 'partitions', label: 'Partitions', value: (row) => row.partitions, show: (row) => count(row.partitions), number: true },
-  { key: 'lag', label: 'Lag', value: (row) => row.lag?.records, show: (row) => html`<${Lag} lag=${row.lag} />`, number: true },
+  { key: 'lag', label: 'Lag', value: (row) => knownLag(row.lag), show: (row) => html`<${Lag} lag=${row.lag} />`, number: true },
   {
     key: 'coordinator', label: 'Coordinator', value: (row) => row.coordinator, number: true,
     show: (row) => html`<a href=${path('brokers', row.coordinator)}>${row.coordinator}</a>`,

@@ -62,7 +62,7 @@ function Result({ result, ended, onAbort }) {
   const table = useMemo(() => columns(onAbort), [onAbort]);
   return html`
     <p role="status">${result.done ? `All ${plural(result.asked, 'partition', 'partitions')} asked: ` : `${count(result.asked)} of ${plural(result.partitions, 'partition', 'partitions')} asked: `}
-      <strong>${rows.length + result.undecided === 0 && result.done ? 'no transaction hangs' : plural(certain, 'transaction hangs', 'transactions hang')}${
+      <strong>${rows.length + result.undecided === 0 && result.done ? (result.unknown > 0 ? 'no transaction is known to hang' : 'no transaction hangs') : plural(certain, 'transaction hangs', 'transactions hang')}${
   perhaps > 0 ? `, ${plural(perhaps, 'more may hang', 'more may hang')}` : ''}</strong>,
       as far as they have been silent for more than ${plural(result.minutes, 'minute', 'minutes')}.</p>
     ${!result.done && html`<progress max=${Math.max(1, result.partitions)} value=${result.asked} aria-label="Partitions asked">${result.asked}</progress>`}

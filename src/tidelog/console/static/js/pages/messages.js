@@ -59,14 +59,14 @@ function Paging({ data, asked, loading, again }) {
     <button type="button" onClick=${() => go(true)} disabled=${data.at_start}>Older</button>
     <button type="button" onClick=${() => go(false)} disabled=${data.at_end}>Newer</button>
     <button type="button" class="quiet" onClick=${again}>Read again</button>
-    <span class="muted">${plural(data.rows.length, 'row', 'rows')}: ${rangesText(data.scan.ranges)}${
-  data.at_start && data.at_end ? ', which is all there is' : data.at_end ? ', up to the end' : data.at_start ? ', from the beginning on' : ''}</span></nav>`;
+    <span class="muted">${loading ? 'Reading …' : html`${plural(data.rows.length, 'row', 'rows')}: ${rangesText(data.scan.ranges)}${
+  data.at_start && data.at_end ? ', which is all there is' : data.at_end ? ', up to the end' : data.at_start ? ', from the beginning on' : ''}`}</span></nav>`;
 }
 
 // `begin` gets the positions of the oldest row.
 function Log({ topic, query, asked, begin, onOpen }) {
   const parameters = parametersOf(topic, query, asked);
-  const { portions, failure, loading, goOn, again } = usePortions(parameters, asked.older);
+  const { portions, failure, loading, goOn, again } = usePortions(parameters, asked);
   const last = portions.at(-1);
   begin.current = '';
   if (!last) return html`<${Waiting} failure=${failure} what=${asked.isFiltered ? 'the cluster; a search may take some seconds' : 'the cluster'} />`;

@@ -5,7 +5,7 @@ import { NOTHING, bytes, count, rate } from '../lib/format.js';
 import { path, setQuery } from '../lib/router.js';
 import { visible } from '../lib/visible.js';
 import { Card, Problem, Table, Tag, Waiting } from '../lib/components.js';
-import { Lag } from './group_words.js';
+import { Lag, knownLag } from './group_words.js';
 import { Topic } from './topic.js';
 import { CreateTopic } from './topic_changes.js';
 
@@ -36,7 +36,7 @@ const COLUMNS = [
   { key: 'rate', label: 'Written', value: (row) => row.rate, show: (row) => rate(row.rate), number: true },
   { key: 'size', label: 'Size', value: (row) => row.size, show: (row) => atLeast(row, bytes(row.size)), number: true },
   {
-    key: 'lag', label: 'Lag', value: (row) => row.lag?.records, number: true,
+    key: 'lag', label: 'Lag', value: (row) => knownLag(row.lag), number: true,
     show: (row) => (row.lag ? html`<div><${Lag} lag=${row.lag} /><span class="lag-notes">
       <a href=${path('groups', row.lag.group)} title="The group that is furthest behind">${visible(row.lag.group)}</a></span></div>` : '–'),
   },

@@ -54,7 +54,7 @@ const NOTHING = { portions: [], failure: null, loading: true };
 const PLACES = ['start', 'offset', 'time', 'at', 'older'];
 
 // { portions, failure, loading, goOn(), again() }: what is at the address, and further portions of a search.
-export function usePortions(parameters, older) {
+export function usePortions(parameters, { older, isFiltered }) {
   const url = address('messages', parameters);
   const about = address('messages', Object.fromEntries(Object.entries(parameters).filter(([name]) => !PLACES.includes(name))));
   const [state, setState] = useState({ ...NOTHING, url, about });
@@ -68,12 +68,12 @@ export function usePortions(parameters, older) {
     setState({ portions: shown, failure: null, loading: true, url, about });
     get('messages', asked, mine.signal).then(
       (data) => setState({ portions: [...before, data], failure: null, loading: false, url, about }),
-      (failure) => failure.name === 'AbortError' || setState({ portions: before, failure, loading: false, url, about }),
+      (failure) => failure.name === 'AbortError' || setState({ portions: shown, failure, loading: false, url, about }),
     );
   };
-  // The former page stays until the next one is here, and with it the button that somebody is on; of something else
-  // nothing stays.
-  const former = state.about === about ? state.portions : [];
+  // The former page stays until the next one is here, and with it the button that somebody is on. Of something else, and
+  // of a search, which says what it has found so far, nothing stays.
+  const former = state.about === about && !isFiltered ? state.portions : [];
   useEffect(() => {
     ask(parameters, former, []);
     return () => ending.current.abort();

@@ -62,7 +62,7 @@ function useEnd(id) {
 function left(end) {
   const silent = Object.entries(end.silent ?? {});
   return [
-    end.unreadable > 0 && `${plural(end.unreadable, 'batch', 'batches')} of the log cannot be read and ${end.unreadable === 1 ? 'is' : 'are'} not in the file.`,
+    end.unreadable > 0 && `${plural(end.unreadable, 'place', 'places')} of the log cannot be read and ${end.unreadable === 1 ? 'is' : 'are'} not in the file.`,
     ...silent.slice(0, 5).map(([partition, reason]) => `Partition ${partition} is not in the file: ${reason}.`),
     silent.length > 5 && `${plural(silent.length - 5, 'more partition is', 'more partitions are')} not in the file.`,
     end.partitions_left_out > 0 && `${plural(end.partitions_left_out, 'partition is', 'partitions are')} not in the file: choose them in another download.`,

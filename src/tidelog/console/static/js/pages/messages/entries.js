@@ -54,7 +54,7 @@ function Entry({ row, ...rest }) {
   switch (row.kind) {
     case 'gap': return html`<${Wide} row=${row} kind="gap">${gapText(row)}<//>`;
     case 'unreadable': return html`<${Wide} row=${row} kind="unreadable">
-      <${Tag} kind="bad">unreadable<//> The batch at offset ${count(row.offset)} cannot be read: ${row.reason}. Consumers stop in front of it.<//>`;
+      <${Tag} kind="bad">unreadable<//> The batch at offset ${count(row.offset)} cannot be read: ${row.reason}.${row.damaged && ' Consumers stop in front of it.'}<//>`;
     case 'control': return html`<tr class="msg-control">
       <td class="number" data-label="Partition">${row.partition}</td><td class="number" data-label="Offset">${row.offset}</td>
       <td data-label="Time"><${Time} ms=${row.time_ms} /></td><td colspan="2" class="msg-wide"><${Control} row=${row} /></td></tr>`;
