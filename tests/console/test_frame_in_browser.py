@@ -35,9 +35,10 @@ def test_a_console_with_a_token_asks_for_it_once(
     expect(page.get_by_role("alert")).to_have_text("That is not the token of this console.")
     page.get_by_label("Token").fill(TOKEN)
     page.get_by_role("button", name="Open").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Overview")
-    page.goto(f"{address}/topics")
+    # What was asked for.
     expect(page.get_by_role("heading", level=1)).to_have_text("Topics")
+    page.goto(f"{address}/groups")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Groups")
     assert page.evaluate("document.cookie") == "", "scripts cannot read it"
 
 

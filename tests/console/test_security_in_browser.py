@@ -212,7 +212,7 @@ def test_acls_are_added_filtered_and_deleted(secured: SecureTidelog, address: st
         expect(dialog.get_by_role("listitem")).to_have_text("User:ann may read: topic orders")
         dialog.get_by_role("button", name="Delete").click()
         expect(page.get_by_text("1 ACL was deleted.")).to_be_visible()
-        expect(page.get_by_text("No ACL is like that.")).to_be_visible()
+        expect(page.get_by_text("No ACL matches this filter.")).to_be_visible()
         assert len(admin.describe_acls(AclFilter(principal="User:ann"))) == 1
         page.get_by_role("button", name="Show all").click()
         expect(table.get_by_role("row")).to_have_count(3)

@@ -92,7 +92,8 @@ async def test_the_cleaner_makes_segments_clean(tmp_path: Path) -> None:
         states = {topic: [each.state for each in partition.segments] for topic, partition in found.items()}
         assert states["dirty"] == [*[DIRTY] * (len(states["dirty"]) - 1), ACTIVE]
         assert states["clean"] == [*[CLEAN] * (len(states["clean"]) - 1), ACTIVE]
-        assert len(states["dirty"]) > len(states["clean"]) > 1
+        # Full segments that are cleaned together stay apart: only a later round merges them.
+        assert len(states["dirty"]) >= len(states["clean"]) > 1
     # Nothing is known of the files in memory then.
     async with tidelog.Broker(data_dir=str(tmp_path)) as broker, raw_client(broker.bootstrap_servers) as client:
         assert await described(client, "dirty", "clean") == found
