@@ -138,9 +138,10 @@ def running_apache_kafka(
     logging = directory / "log4j2.properties"
     logging.write_text(_LOGGING)
     command = java_command(jars, "kafka.Kafka", str(configuration), options=(f"-Dlog4j2.configurationFile={logging}",))
-    with running_server(
-        command, port=broker_port, output=directory / "kafka.log", within_seconds=START_TIMEOUT_SECONDS
-    ):
+    # They are opened one after the other, in no order that one could rely on.
+    others = [port for port in ports.values() if port != broker_port]
+    output, within = directory / "kafka.log", START_TIMEOUT_SECONDS
+    with running_server(command, port=broker_port, output=output, within_seconds=within, more_ports=others):
         yield ApacheKafka(bootstrap_servers=f"127.0.0.1:{broker_port}", log_directory=log_directory)
 
 

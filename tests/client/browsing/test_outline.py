@@ -176,3 +176,15 @@ def test_batches_with_holes_are_unpacked_within_bounds() -> None:
     runs, following = runs_of(data, 0)
     assert following == 21
     assert [run.kind for run in runs[:3]] == [RunKind.RECORDS, RunKind.GAP, RunKind.RECORDS]
+
+
+async def test_a_topic_that_was_recreated_is_found_by_its_new_id(admin: Admin, unique: str) -> None:
+    """Whoever brings metadata may have read it before."""
+    await admin.create_topic(unique, partitions=1)
+    place = TopicPartition(unique, 0)
+    metadata = await admin.cluster.fetch_metadata([unique])
+    Admin.raise_any(await admin.delete_topics([unique]))
+    await admin.create_topic(unique, partitions=1)
+    found = await LogBrowser(admin).outline({place: 0}, metadata=metadata)
+    assert not isinstance(found[place], ApiError), found
+    assert (await LogBrowser(admin).page(place, 0)).entries == ()

@@ -125,6 +125,15 @@ async def test_a_silent_broker_is_asked_again_while_time_is_left(brokers: Script
         assert brokers.brokers[0].seen[ListOffsetsRequest] == 1, "who has answered is not asked again"
 
 
+@pytest.mark.parametrize("code", [ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.INCONSISTENT_TOPIC_ID])
+async def test_a_leader_that_has_not_learned_of_a_topic_is_asked_again(
+    brokers: ScriptedCluster, code: ErrorCode
+) -> None:
+    brokers.brokers[1].refusals = [code, code]
+    async with admin_of(brokers) as admin:
+        assert all(isinstance(each, int) for each in await ends(admin))
+
+
 async def test_the_next_leader_answers_for_a_silent_one(brokers: ScriptedCluster) -> None:
     brokers.brokers[1].ignores.add(ListOffsetsRequest)
     async with admin_of(brokers, request_timeout_ms=100) as admin:

@@ -171,9 +171,15 @@ class LogBrowser:
         timeout_ms: float | None = None,
         metadata: ClusterMetadata | None = None,
     ) -> dict[TopicPartition, _Fetched | ApiError]:
+        asked: set[TopicPartition] = set()
+
         async def ask(node: int, partitions: list[TopicPartition]) -> Mapping[TopicPartition, _Fetched | ApiError]:
             by_topic = numbers_by_topic(partitions)
-            known = metadata if metadata is not None else await self._cluster.fetch_metadata(sorted(by_topic))
+            # Whoever is asked again may have been asked for a topic that was recreated.
+            known = metadata if asked.isdisjoint(partitions) else None
+            asked.update(partitions)
+            if known is None:
+                known = await self._cluster.fetch_metadata(sorted(by_topic))
             gone = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             answers: dict[TopicPartition, _Fetched | ApiError] = {
                 partition: ApiError(gone, f"topic {partition.topic!r}") for partition in partitions

@@ -61,6 +61,11 @@ COORDINATION = "coordination"
 CONTROLLER_BUSY = frozenset({ErrorCode.NOT_CONTROLLER, ErrorCode.THROTTLING_QUOTA_EXCEEDED})
 
 
+_NOT_KNOWN = frozenset(
+    {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.INCONSISTENT_TOPIC_ID}
+)
+
+
 async def ask_for_each(
     cluster: Cluster,
     what: str,
@@ -202,8 +207,9 @@ def _leader(known: ClusterMetadata, partition: TopicPartition, looks: int) -> in
 
 
 def _not_there_yet(partition: TopicPartition, answer: V | ApiError) -> V | ApiError:
-    """The metadata knows the partition: a leader that does not is one that has not caught up with it yet."""
-    if isinstance(answer, ApiError) and answer.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+    """The metadata knows the partition: a leader that does not is one that has not caught up with it yet, or the topic
+    was recreated, with another id."""
+    if isinstance(answer, ApiError) and answer.code in _NOT_KNOWN:
         return ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"the leader of {partition} is not ready yet")
     return answer
 
