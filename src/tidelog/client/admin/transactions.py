@@ -155,7 +155,7 @@ class TransactionAdmin(PartitionAdmin):
         As Kafka's Admin does it: by coming as another producer with the same id. Returns the producer id and the epoch
         that this gives, which nobody uses. An id that nobody knows is created.
 
-        To name the producer and the epoch that shall be fenced (KIP-360) would not help. Apache Kafka compares only the
+        Naming the producer and its epoch (KIP-360) would not help. Apache Kafka compares only the
         producer id while a transaction is open, so that it aborts one of a later epoch as well. Then it refuses the old
         epoch with PRODUCER_FENCED, as if nothing had been done.
         """
